@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
@@ -95,6 +96,7 @@ class Audit:
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
         self._urls = self._documents = self._unread = 0
+        self._coverage: tuple[int | None, int | None] = (None, None)
         self._dataset: Dataset | None = None
         self._with_facts = with_facts
         self._with_trust = rules is None or with_facts
@@ -131,11 +133,12 @@ class Audit:
             self._urls = sum(entries.values())
             (self._documents, self._unread) = dataset.rows(_DOCUMENTS)[0]
             missing = self._missing(dataset)
+            self._coverage = next(iter(dataset.rows("select listed, exported from coverage")), (None, None))
             for rule in self._rules:
                 if self._option(rule.id).is_off:
                     continue
                 needs = () if rule.needs is None else (rule.needs.partition(".")[0], rule.needs)
-                if reason := next((NEEDS[one] for one in needs if one in missing), None):
+                if reason := next((missing[one] for one in needs if one in missing), None):
                     self._not_checked.append(NotChecked(rule=rule.id, reason=reason))
                     continue
                 try:
@@ -189,6 +192,13 @@ class Audit:
     def summary(self) -> AuditSummary:
         """Return the result, once all findings were read."""
         probe = self._snapshot.run.probe
+        pages = [0, 0, 0]  # with a record, requested, disallowed
+        for batch in self._snapshot.page_batches() if probe else ():
+            is_new = pc.is_null(batch["requested_at"])
+            disallowed = pc.and_(is_new, pc.match_substring(pc.fill_null(batch["error"], ""), "robots.txt"))
+            for at, count in enumerate((len(batch), len(batch) - pc.sum(is_new).as_py(), pc.sum(disallowed).as_py())):
+                pages[at] += count
+        listed, exported = self._coverage
         return AuditSummary(
             site=self._snapshot.site,
             run=self._snapshot.run.id,
@@ -196,7 +206,12 @@ class Audit:
             sitemaps=self._documents,
             unread=self._unread,
             sampled_pages=probe.get("sample"),
-            probed_pages=sum(map(len, self._snapshot.page_batches())) if probe else None,
+            probed_pages=pages[0] if probe else None,
+            requested_pages=pages[1] if probe else None,
+            disallowed_pages=pages[2] if probe else None,
+            left_out=probe.get("left_out"),
+            listed_urls=listed,
+            exported_urls=exported,
             probe_seed=probe.get("seed"),
             lastmod_trust=next((one.score for one in self.trust if one.sitemap is None), None),
             errors=self._counts[Severity.ERROR],
@@ -207,8 +222,8 @@ class Audit:
             not_checked=tuple(self._not_checked),
         )
 
-    def _missing(self, dataset: Dataset) -> set[str]:
-        """Return the keys of :data:`NEEDS` that *dataset* lacks."""
+    def _missing(self, dataset: Dataset) -> dict[str, str]:
+        """Return the keys of :data:`NEEDS` that *dataset* lacks, each with the reason why rules are not checked."""
         of_pages = dataset.rows(f"select {', '.join(_PAGES.values())} from pages")[0]  # noqa: S608 - our own
         has = {
             "urls": self._urls > 0,
@@ -218,7 +233,11 @@ class Audit:
         }
         has["crawl-export"] = has["crawl-export"] and has["site"]
         has |= {"site.urls": has["urls"], "site.history": has["history"]}
-        return {name for name, is_there in has.items() if not is_there}
+        missing = {name: NEEDS[name] for name, is_there in has.items() if not is_there}
+        if "pages" in missing:  # perhaps there is an export, but without listed URLs
+            known = dataset.rows("select reason from coverage where reason is not null")
+            missing["pages"] = known[0][0] if known else NEEDS["pages"]
+        return missing
 
     def _counted(self, finding: Finding) -> Finding:
         self._counts[finding.severity] += 1

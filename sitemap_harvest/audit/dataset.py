@@ -15,6 +15,7 @@ from sitemap_harvest.audit.robots import disallowed_urls, robots_of
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.conditional_requests import LastmodStats
+from sitemap_harvest.snapshots.sample import MAY_BE_REQUESTED
 from sitemap_harvest.snapshots.store.sql_views import changes_of, table_of_runs
 from sitemap_harvest.urls import document_key
 from sitemap_harvest.urls.columns import address_columns
@@ -50,29 +51,48 @@ _STORED = {  # numbers in place of texts: to group and join them takes less time
     "media": "*",
     "pages": """
         *, if(key is null, null, hash(key)) as key_hash,
-        if(canonical_key is null, null, hash(canonical_key)) as canonical_hash
+        if(final_key is null, null, hash(final_key)) as final_hash
     """,
 }
-_PAGES = pa.schema([*arrow_schema(PageRecord), ("page_site", _TEXT), ("canonical_key", _TEXT)])
+_PAGES = pa.schema(
+    [*arrow_schema(PageRecord), *((name, _TEXT) for name in ("page_site", "canonical_key", "final_key"))]
+)
 _OTHER_RECORDS = """
     select id from (
         select rowid as id,
-            row_number() over (partition by key_hash order by method is null, source <> 'probe', url) as number
+            row_number() over (partition by key_hash order by method is null, source = 'probe', url) as number
         from pages where key_hash in (select key_hash from pages group by 1 having count(*) > 1)
     ) where number > 1
 """  # of the same page
 _LISTED_PAGES = """
     with listings as (
         select document, key_hash, min(position) as position from all_urls join sitemaps on number = document
-        where kind not in ('feed', 'links') and key_hash in (select key_hash from pages) group by 1, 2
+        where key_hash in (select key_hash from pages) group by 1, 2
     )
-    select s.url as sitemap, s.number as document, u.loc, u.position, u.lastmod, u.lastmod_text, u.lastmod_precision,
-        p.* exclude (sitemap)
+    select s.url as sitemap, s.number as document, s.kind, u.loc, u.position, u.lastmod, u.lastmod_text,
+        u.lastmod_precision, p.* exclude (sitemap)
     from listings join all_urls u using (document, key_hash, position) join sitemaps s on s.number = document
     join pages p on p.key_hash = listings.key_hash where p.method is not null
     -- Nothing is known of a page that robots.txt or a firewall hides from the probe, perhaps after a redirect.
         and (p.source <> 'probe' or p.error is null or coalesce(p.cause <> 'private', false))
 """
+_COVERAGE = f"""
+    with listed as (
+        select distinct key_hash, site from all_urls where {MAY_BE_REQUESTED}
+    ), exported as (
+        select key_hash, page_site from pages where source = 'crawl-export'
+    ), counts as (
+        select count(*) as listed, count_if(key_hash in (select key_hash from exported)) as exported,
+            count_if(key_hash in (select key_hash from pages)) as known,
+            if(bool_or(site in (select page_site from exported)), '', format(
+                ': it has URLs of {{}}, and the sitemaps list URLs of {{}}',
+                (select mode(page_site) from exported), mode(site))) as hint
+        from listed
+    )
+    select listed, exported, if(known < listed, format('{{}}{{:,}} of {{:,}} listed URLs are in the crawl export{{}}',
+        if(exported > 0, 'only ', ''), exported, listed, hint), null) as reason
+    from counts
+"""  # noqa: S608 - our own condition
 _REPEATED = "select key_hash from all_urls where key_hash is not null group by key_hash having count(*) > 1"
 _VIEWS = {
     "problems": "select sitemap, problem.* from (select url as sitemap, unnest(problems) as problem from sitemaps)",
@@ -121,9 +141,12 @@ class Dataset:
     ``key_hash`` of the URLs that are listed several times.
 
     ``pages`` has the records of requested pages, one for each key, with ``page_site`` (that
-    of ``url``), ``key_hash``, ``canonical_key`` and ``canonical_hash``. ``listed_pages``:
-    those that a response was requested for, with the ``sitemap``, ``document``, ``loc``,
-    ``position`` and ``lastmod`` of the URL in each sitemap that lists it, once for each.
+    of ``url``), ``key_hash``, ``canonical_key``, and ``final_key`` and ``final_hash`` (those
+    of ``final_url``). ``listed_pages``: those that a response was requested for, with the
+    ``sitemap``, ``document``, ``kind``, ``loc``, ``position`` and ``lastmod`` of the URL in
+    each document that lists it, once for each. ``coverage`` has one row if there is a crawl
+    export, and none otherwise: how many different URLs are ``listed``, how many of them are
+    ``exported``, and the ``reason`` why rules are not checked (null: all URLs are known).
 
     ``robots`` has the robots.txt of each ``site`` (scheme and host): its ``url``, its
     ``text`` (empty: it allows everything; null: unknown) and the ``reason`` if it is
@@ -231,16 +254,19 @@ class Dataset:
             self._connection.execute(f"create macro {name} as {expression}")
 
     def _load_pages(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Load the pages: one record for each key, that of a probe if it requested the page."""
+        """Load the pages: one record for each key, that of the crawl export if it requested the page."""
         self._create("pages", _PAGES.empty_table())
         self._connection.begin()
         for batch in batches:
             canonical = address_columns(pc.fill_null(batch["canonical"], ""), None).key
-            columns = [*batch, address_columns(batch["url"], None).site, canonical]
+            final = address_columns(pc.fill_null(batch["final_url"], ""), None).key
+            columns = [*batch, address_columns(batch["url"], None).site, canonical, final]
             self._insert("pages", pa.Table.from_arrays(columns, schema=_PAGES))
         self._connection.commit()
         self._connection.execute(f"delete from pages where key_hash is null or rowid in ({_OTHER_RECORDS})")  # noqa: S608
         self._connection.execute(f"create table listed_pages as {_LISTED_PAGES}")
+        has_export = self.rows("select count(*) > 0 from pages where source = 'crawl-export'")[0][0]
+        self._connection.execute(f"create table coverage as {_COVERAGE} {'' if has_export else 'limit 0'}")
 
     def _create(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
         self._connection.from_arrow(rows).project(_STORED.get(name, "*")).create(name)

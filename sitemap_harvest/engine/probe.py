@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.engine.document_records import UNANSWERED
 from sitemap_harvest.engine.probed_page import ProbedPage
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.model import PageBatch
+from sitemap_harvest.model import PageBatch, left_out_in_words, requested_in_words
 from sitemap_harvest.snapshots.sample import PageSample
 from sitemap_harvest.snapshots.store import PageWriter
 from sitemap_harvest.urls import host_of
@@ -56,6 +56,10 @@ class SiteProbe:
     in_flight: set[ProbedPage] = field(default_factory=set)
     done: int = 0
     """Pages with a record."""
+    requested: int = 0
+    """Those of them that were requested."""
+    disallowed: int = 0
+    """Those that were not requested because robots.txt disallows them."""
     unwritten: list[PageRecord] = field(default_factory=list)
     written_at: float = field(default_factory=time.monotonic)
 
@@ -123,17 +127,24 @@ class Probe:
     def begin(self, history: History, snapshot: Snapshot) -> None:
         """Begin the probe of *snapshot*, the site of which the run has locked. Raises :exc:`StoreError`."""
         sample = PageSample(snapshot, size=self._size, seed=self._seed)
-        facts = {"listed": sample.listed, "sample": len(sample), "seed": self._seed}
+        facts = {
+            "listed": sample.listed,
+            "left_out": sample.left_out,
+            "sample": len(sample),
+            "seed": self._seed,
+        }
         site = SiteProbe(snapshot, sample, PageWriter(history, snapshot.run.id, facts), sample.pages())
         self._sites[site.root] = site
         self._summary.sampled += len(sample)
+        self._summary.left_out += sample.left_out
         self._summary.count("sitemap_harvest/probe/sample", len(sample))
         logger.info(
-            "Probe of %s: requesting %s of %s listed URLs (seed %d)",
+            "Probe of %s: requesting %s of %s listed URLs (seed %d)%s",
             site.root,
             f"{len(sample):,}",
             f"{sample.listed:,}",
             self._seed,
+            f"; {left_out_in_words(sample.left_out)}" if sample.left_out else "",
             extra=fields("probe", site=site.root, **facts),
         )
         if not snapshot.run.probe:  # otherwise the pages of the earlier probe would be deleted before there are others
@@ -227,6 +238,14 @@ class Probe:
                         f"{len(site.sample):,}",
                         extra=fields("probe-ended", site=site.root, pages=site.done, sample=len(site.sample)),
                     )
+                elif site.requested < site.done:
+                    logger.info(
+                        "Probe of %s: %s pages: %s",
+                        site.root,
+                        f"{site.done:,}",
+                        requested_in_words(site.done, site.requested, site.disallowed),
+                        extra=fields("probe-done", site=site.root, pages=site.done, requested=site.requested),
+                    )
                 yield site
 
     def _next_step(self, page: ProbedPage, record: PageRecord | None) -> PageRecord | None:
@@ -245,7 +264,11 @@ class Probe:
         site.done += 1
         site.unwritten.append(record)
         self._summary.probed += 1
+        self._summary.requested += record.requested_at is not None
+        self._summary.disallowed += record.is_disallowed
         self._summary.count("sitemap_harvest/probe/pages", 1)
+        site.requested += record.requested_at is not None
+        site.disallowed += record.is_disallowed
         if record.requested_at is None:
             self._summary.count("sitemap_harvest/probe/not_requested", 1)
         elif record.status is not None:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
 from sitemap_harvest.model.run import FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
@@ -98,6 +98,12 @@ class Summary:
     """Pages in the samples of probes."""
     probed: int = 0
     """Pages of these with a record."""
+    requested: int = 0
+    """Pages of these that were requested."""
+    disallowed: int = 0
+    """Pages that were not requested because robots.txt disallows them."""
+    left_out: int = 0
+    """Entries that the samples were not chosen from."""
     is_stored: bool = False
     """Whether the run reads no document, because it audits stored snapshots."""
     has_failed: bool = False
@@ -218,7 +224,12 @@ class Summary:
 
     def probe_in_words(self) -> str:
         """Return the result of the probes as text; empty without one."""
-        return f"probe: {self.probed:,} of {_counted(self.sampled, 'page')}" if self.sampled else ""
+        if not self.sampled:
+            return ""
+        text = f"probe: {self.probed:,} of {_counted(self.sampled, 'page')}"
+        if self.requested < self.probed:
+            text += f": {requested_in_words(self.probed, self.requested, self.disallowed)}"
+        return f"{text}; {left_out_in_words(self.left_out)}" if self.left_out else text
 
     def sites_in_words(self) -> str:
         """Return the number of sites by result, as text."""

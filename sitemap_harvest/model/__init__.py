@@ -50,6 +50,8 @@ from sitemap_harvest.model.finding import (
 from sitemap_harvest.model.page import (
     PageRecord as PageRecord,
     PageSource as PageSource,
+    left_out_in_words as left_out_in_words,
+    requested_in_words as requested_in_words,
 )
 from sitemap_harvest.model.problem import (
     CATALOGUE as CATALOGUE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sitemap_harvest.model.page import left_out_in_words, requested_in_words
 from sitemap_harvest.model.problem import Severity  # noqa: TC001 - the schema is built from these annotations
 
 
@@ -152,8 +153,19 @@ class AuditSummary:
     """Pages in the sample of the probe; ``None`` without one."""
     probed_pages: int | None = None
     """Those with a record: fewer than in the sample if the probe ended early; ``None`` without one."""
+    requested_pages: int | None = None
+    """Those of them that were requested; ``None`` without a probe."""
+    disallowed_pages: int | None = None
+    """Those that were not requested because robots.txt disallows them; ``None`` without a probe."""
+    left_out: int | None = None
+    """Entries that the sample was not chosen from: invalid, on another host, or not http or https; ``None`` if it is
+    not known."""
     probe_seed: int | None = None
     """The seed of the sample; ``None`` without a probe."""
+    listed_urls: int | None = None
+    """Different URLs that could be in a crawl export; ``None`` without one."""
+    exported_urls: int | None = None
+    """Those of them that are in the crawl export; ``None`` without one."""
     lastmod_trust: int | None = None
     """How far the ``lastmod`` dates of all sitemaps can be relied on, 0 to 100 (:class:`LastmodTrust`); ``None`` if no
     sitemap was read."""
@@ -188,6 +200,13 @@ class AuditSummary:
         pages = ""
         if self.sampled_pages is not None:
             pages = f"; probe: {self.probed_pages:,} of {self.sampled_pages:,} sampled pages (seed {self.probe_seed})"
+            counts_of_pages = (self.probed_pages or 0, self.requested_pages or 0, self.disallowed_pages or 0)
+            if counts_of_pages[1] < counts_of_pages[0]:
+                pages += f": {requested_in_words(*counts_of_pages)}"
+            if self.left_out:
+                pages += f", {left_out_in_words(self.left_out)}"
+        if self.exported_urls is not None:
+            pages += f"; crawl export: {self.exported_urls:,} of {self.listed_urls:,} listed URLs"
         return (
             f"{self.site}: {found} in {_counted(self.urls, 'URL')} of {_counted(self.sitemaps, 'document')}"
             f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked)}"

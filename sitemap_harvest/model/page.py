@@ -67,3 +67,20 @@ class PageRecord:
     """The text of the page that says that there is nothing; ``None`` if none does."""
     indexable: bool | None = None
     """Whether the crawl export says that the page may be indexed; ``None`` if it does not say, and for a probe."""
+
+    @property
+    def is_disallowed(self) -> bool:
+        """Whether the page was not requested because robots.txt disallows it."""
+        return self.requested_at is None and "robots.txt" in (self.error or "")
+
+
+def requested_in_words(pages: int, requested: int, disallowed: int) -> str:
+    """Return how many of the *pages* of a probe were *requested*, and why others were not."""
+    others = pages - requested - disallowed
+    parts = [(requested, "requested"), (disallowed, "disallowed by robots.txt"), (others, "not requested")]
+    return ", ".join(f"{count:,} {what}" for count, what in parts if count or what == "requested")
+
+
+def left_out_in_words(entries: int) -> str:
+    """Return that a probe leaves out *entries*, and why."""
+    return f"{entries:,} {'entry' if entries == 1 else 'entries'} left out (invalid, or on another host)"

@@ -25,11 +25,13 @@ _PORTION = 100_000  # URLs in memory at a time
 _SLICE_ROWS = 500  # as Python objects
 _BATCH_ROWS = 100_000
 _NONE = np.empty(0, dtype=np.int64)
-_FACTS = """
-    coalesce(regexp_matches(key, '^https?:'), false) and scope_reason is distinct from 'host' as is_wanted, sitemap,
-    md5_number_lower({seed} || ' ' || key) as number,
-    case when lastmod > timestamptz '{time}' - interval 30 day then 0
-         when lastmod > timestamptz '{time}' - interval 365 day then 1
+MAY_BE_REQUESTED = "(coalesce(regexp_matches(key, '^https?:'), false) and scope_reason is distinct from 'host')"
+"""The SQL condition of the URLs that a sample may contain: http or https, on the host of the document."""
+_FACTS = f"""
+    {MAY_BE_REQUESTED} as is_wanted, sitemap,
+    md5_number_lower({{seed}} || ' ' || key) as number,
+    case when lastmod > timestamptz '{{time}}' - interval 30 day then 0
+         when lastmod > timestamptz '{{time}}' - interval 365 day then 1
          when lastmod is not null then 2 else 3 end::integer as age
 """
 _AGES = 4
@@ -54,12 +56,14 @@ class PageSample:
         Documents that another host authorizes may list its URLs too.
         """
         self._snapshot = snapshot
-        row, number, stratum = _facts(snapshot, seed)
+        row, number, stratum, left_out = _facts(snapshot, seed)
         order = np.argsort(number, kind="stable")
         order = order[_is_first(number[order])]  # the first URL of each key
         order = order[np.argsort(stratum[order], kind="stable")]
         self.listed = len(order)
         """Number of different URLs that the sample was chosen from."""
+        self.left_out = left_out
+        """Number of entries whose URL is invalid, has another scheme, or is on another host."""
         size = min(size, self.listed)
         start = random.Random(seed).random()  # noqa: S311 - a sample, not a secret
         chosen = order[((np.arange(size) + start) * (self.listed / max(size, 1))).astype(np.int64)]
@@ -80,8 +84,11 @@ class PageSample:
                 yield from map(SampledPage, *columns)
 
 
-def _facts(snapshot: Snapshot, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of each URL that may be requested: its row in the snapshot, a random number of its key, its stratum."""
+def _facts(snapshot: Snapshot, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Return of each URL that may be requested: its row in the snapshot, a random number of its key, its stratum.
+
+    The last value is the number of the other entries.
+    """
     import duckdb  # takes 0.1 seconds to load
 
     documents = snapshot.sitemaps()["url"].combine_chunks()
@@ -96,7 +103,8 @@ def _facts(snapshot: Snapshot, seed: int) -> tuple[np.ndarray, np.ndarray, np.nd
             numbers.append(np.asarray(wanted["number"]))
             strata.append(np.asarray(document) * _AGES + np.asarray(wanted["age"]))
             offset += batch.num_rows
-    return np.concatenate(rows), np.concatenate(numbers), np.concatenate(strata)
+    found = np.concatenate(rows)
+    return found, np.concatenate(numbers), np.concatenate(strata), offset - len(found)
 
 
 def _is_first(ordered: np.ndarray) -> np.ndarray:

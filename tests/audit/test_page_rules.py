@@ -10,9 +10,9 @@ import pytest
 
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
-from sitemap_harvest.model import PageBatch, PageSource, Severity
+from sitemap_harvest.model import Kind, PageBatch, PageSource, Severity
 from sitemap_harvest.snapshots.store import PageWriter
-from tests.audit.auditing import SITE, SITEMAP, dated, found, page, seen, urls
+from tests.audit.auditing import SITE, SITEMAP, _Facts, dated, found, page, seen, urls
 from tests.snapshots.store.making import Making
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 A, B, C = (f"{SITE}/{name}" for name in "abc")
 EXPORT = PageSource.CRAWL_EXPORT
+TARGET = f"{SITE}/not-listed-target"
 GONE = {"status": None, "final_url": None}
 
 
@@ -67,6 +68,11 @@ FLAWS: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "other page": ("page/canonical-elsewhere", {"canonical": C}, C),
     "slash": ("page/canonical-elsewhere", {"canonical": f"{SITE}/slash/"}, f"{SITE}/slash/"),
     "http": ("page/canonical-elsewhere", {"canonical": "http://a.example/http"}, "http://a.example/http"),
+    "to a page that is not listed": (
+        "page/redirect",
+        {"redirect_statuses": (301,), "redirects": (TARGET,), "final_url": TARGET},
+        f"301 to {TARGET}",
+    ),
     "soft 404": ("page/soft-404", {"soft_404": "Not found"}, "Not found"),
     "not listed": ("page/not-listed", {"source": EXPORT}, None),
     "not listed xhtml": ("page/not-listed", {"source": EXPORT, "content_type": "application/xhtml+xml; a=b"}, None),
@@ -89,6 +95,8 @@ NEARLY: dict[str, tuple[str, dict[str, Any]]] = {
     "invalid": ("page/canonical-elsewhere", {"canonical": "mailto:a"}),
     "of a target": ("page/canonical-elsewhere", {"canonical": B, "redirects": (B,), "redirect_statuses": (301,)}),
     "404 in any case": ("page/soft-404", {"status": 404, "soft_404": "Not found"}),
+    "fragment": ("page/canonical-elsewhere", {"canonical": f"{SITE}/fragment#top"}),
+    "not listed target": ("page/not-listed", {"source": EXPORT}),
     "not listed probe": ("page/not-listed", {}),
     "not listed missing": ("page/not-listed", {"source": EXPORT, "status": 404}),
     "not listed image": ("page/not-listed", {"source": EXPORT, "content_type": "image/png"}),
@@ -135,7 +143,7 @@ def test_a_finding(tmp_path: Path) -> None:
     pages = [page(A, status=404), page(B)]
     (finding,) = found(tmp_path, "page/client-error", {SITEMAP: urls(A, B, C)}, pages=pages)
     assert (*seen(finding), finding.share) == (SITEMAP, 1, [(A, "404")], 0.5)
-    assert finding.message == "1 URL with a client error, such as 404 (50% of the requested pages)"
+    assert finding.message == "1 URL with a client error, such as 404 (50% of the requested pages of this sitemap)"
 
 
 def test_pages_are_joined_by_their_canonical_url_once_for_each_sitemap(tmp_path: Path) -> None:
@@ -148,9 +156,32 @@ def test_pages_are_joined_by_their_canonical_url_once_for_each_sitemap(tmp_path:
     ]
 
 
-def test_a_probe_takes_precedence_over_a_crawl_export(tmp_path: Path) -> None:
+def test_a_crawl_export_takes_precedence_over_a_probe(tmp_path: Path) -> None:
     pages = [page(A, status=404, source=EXPORT), page(A), page("https://A.example/b", status=410), page(B)]
-    assert of_pages(tmp_path, "page/client-error", *pages) == [(1, [(B, "410")])]
+    pages += [page(C, method=None, source=EXPORT, **GONE), page(C, status=403)]
+    found_pages = [(3, [(A, "404"), (B, "410"), (C, "403")])]
+    assert of_pages(tmp_path, "page/client-error", *pages, listed=(A, B, C)) == found_pages
+
+
+def test_errors_of_pages_that_only_a_feed_lists(tmp_path: Path) -> None:
+    documents = {SITEMAP: (urls(A, B), {"kind": Kind.FEED})}
+    making = _Facts(tmp_path)
+    making.facts = {url: facts for url, (_, facts) in documents.items()}
+    snapshot = making.run({url: listed for url, (listed, _) in documents.items()})
+    pages = [page(A, status=404), page(B, x_robots_tag="noindex", canonical=C)]
+    rules = [rule for name, rule in RULES.items() if name.startswith("page/")]
+    audit = Audit(snapshot, making.store.history(SITE), rules=rules, pages=[PageBatch.of(pages).arrow])
+    assert [(one.rule, one.message) for one in audit.findings()] == [
+        ("page/client-error", "1 URL with a client error, such as 404 (50% of the requested pages of this sitemap)"),
+        ("page/error-share", "errors in 1 of 2 requested pages (50.0%)"),
+    ]
+    reasons = {one.rule: one.reason for one in audit.summary().not_checked}
+    reason = "no page that a sitemap lists was requested, only those of feeds and pages of links"
+    assert [rule for rule, text in reasons.items() if text == reason] == [
+        "page/redirect",
+        "page/noindex",
+        "page/canonical-elsewhere",
+    ]
 
 
 def many(count: int, errors: int, **values: Any) -> list[PageRecord]:
@@ -281,3 +312,63 @@ def test_an_export_with_few_columns(tmp_path: Path) -> None:
 
 def test_an_export_of_another_site(tmp_path: Path) -> None:
     assert len(not_checked(tmp_path, [page("https://b.example/", source=EXPORT)])) == 10
+
+
+def test_an_export_with_some_of_the_listed_urls(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    snapshot = making.run({SITEMAP: urls(A, B, C, "ftp://a.example/")})
+    rules = [rule for name, rule in RULES.items() if name.startswith("page/")]
+    facts = {"source": EXPORT, "canonical": A, "title": "A", "meta_robots": "all"}
+    pages = [
+        page(A, **facts),
+        page(B, **facts | {"canonical": B, "meta_robots": "noindex"}),
+        page(f"{SITE}/d", **facts),
+    ]
+    audit = Audit(snapshot, making.store.history(SITE), rules=rules, pages=[PageBatch.of(pages).arrow])
+    assert [one.rule for one in audit.findings()] == ["page/noindex"]
+    summary = audit.summary()
+    assert (summary.listed_urls, summary.exported_urls, summary.passed) == (3, 2, 1)
+    assert "; crawl export: 2 of 3 listed URLs; rules passed: 1, not checked: 9" in summary.in_words()
+    reasons = {one.rule.removeprefix("page/"): one.reason for one in summary.not_checked}
+    assert reasons.pop("lastmod-differs") == "the pages have no Last-Modified header"
+    assert "not-listed" not in reasons
+    assert {*reasons.values()} == {"only 2 of 3 listed URLs are in the crawl export"}
+
+
+def test_an_export_with_another_scheme(tmp_path: Path) -> None:
+    reasons = not_checked(tmp_path, [page("http://a.example/a", source=EXPORT)])
+    reason = (
+        "0 of 1 listed URLs are in the crawl export: it has URLs of http://a.example, and the sitemaps list URLs "
+        "of https://a.example"
+    )
+    assert (len(reasons), {*reasons.values()}) == (10, {reason})
+
+
+def test_an_export_and_a_probe_of_all_pages(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    snapshot = making.run({SITEMAP: urls(A, B)})
+    pages = [PageBatch.of([page(A, source=EXPORT), page(B)]).arrow]
+    audit = Audit(snapshot, making.store.history(SITE), rules=[RULES["page/client-error"]], pages=pages)
+    assert not list(audit.findings())
+    summary = audit.summary()
+    assert (summary.listed_urls, summary.exported_urls, summary.not_checked) == (2, 1, ())
+
+
+def test_summary_of_a_probe_that_could_not_request_all_pages(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    run = making.run({SITEMAP: urls(A, B)}).run
+    writer = PageWriter(making.store.history(SITE), run.id, {"listed": 3, "left_out": 1, "sample": 3, "seed": 0})
+    unrequested = [
+        page(B, method=None, error="robots.txt disallows the URL", **GONE),
+        page(C, method=None, error="the host failed to respond", **GONE),
+    ]
+    writer.add(PageBatch.of([replace(one, run=run.id) for one in (page(A, requested_at=NOW), *unrequested)]))
+    writer.flush()
+    history = making.store.history(SITE)
+    audit = Audit(history.at("latest"), history, rules=[RULES["page/client-error"]])
+    assert not list(audit.findings())
+    words = (
+        "; probe: 3 of 3 sampled pages (seed 0): 1 requested, 1 disallowed by robots.txt, 1 not requested, 1 entry "
+        "left out (invalid, or on another host); "
+    )
+    assert words in audit.summary().in_words()

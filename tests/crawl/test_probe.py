@@ -146,6 +146,7 @@ def test_robots_txt_is_obeyed_for_pages_and_for_targets_of_redirects(probe):
     assert found["/c"]["status"] == 200
     assert "HEAD /a/no" not in site.requests
     assert run.stats["sitemap_harvest/probe/not_requested"] == 1
+    assert "3 pages: 2 requested, 1 disallowed by robots.txt" in run.log
 
 
 def test_failures_are_text_with_a_cause(probe, serve):
@@ -295,7 +296,7 @@ def test_pages_are_kept_with_the_run(probe, tmp_path):
     assert found == {}
     snapshot = open_store(tmp_path / "store").latest(site.url)
     assert sorted(snapshot.pages()["url"].to_pylist()) == [f"{site.url}/a", f"{site.url}/b"]
-    assert snapshot.run.probe == {"listed": 2, "sample": 2, "seed": 0}
+    assert snapshot.run.probe == {"listed": 2, "left_out": 0, "sample": 2, "seed": 0}
 
 
 def test_a_stored_run_is_probed_without_reading_a_sitemap(probe, crawl, tmp_path):

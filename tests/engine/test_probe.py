@@ -111,7 +111,7 @@ def test_lost_requests_are_ended_when_nothing_happens_for_long(begin):
 def test_a_site_without_urls_ends_at_once(begin, making):
     probe = begin(SITES[0], urls=0)
     assert [site.root for site in probe.take()] == [SITES[0]]
-    assert making.store.history(SITES[0]).runs[-1].probe == {"listed": 0, "sample": 0, "seed": 0}
+    assert making.store.history(SITES[0]).runs[-1].probe == {"listed": 0, "left_out": 0, "sample": 0, "seed": 0}
 
 
 def test_pages_are_stored_when_the_run_ends_early(begin, making):
@@ -119,7 +119,7 @@ def test_pages_are_stored_when_the_run_ends_early(begin, making):
     answer(probe, probe.next(yes))
     assert [(site.done, len(site.sample)) for site in probe.take(all_sites=True)] == [(1, 4)]
     snapshot = making.store.history(SITES[0]).at("latest")
-    assert (len(snapshot.pages()), snapshot.run.probe) == (1, {"listed": 9, "sample": 4, "seed": 0})
+    assert (len(snapshot.pages()), snapshot.run.probe) == (1, {"listed": 9, "left_out": 0, "sample": 4, "seed": 0})
 
 
 def test_many_pages_are_stored_while_the_probe_runs(begin, making, monkeypatch):

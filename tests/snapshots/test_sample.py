@@ -64,7 +64,9 @@ def test_each_key_is_requested_once_as_listed_first(making):
 def test_urls_that_may_not_be_requested_are_left_out(making):
     listed = [entry(f"{SITE}/{name}") for name in ("invalid", "other", "foreign", "good")]
     listed[0].key, listed[1].key, listed[2].scope_reason = None, "ftp://a.example/other", "host"
-    assert [page.loc for page in chosen(making.run({S: listed}), ALL_PAGES)] == [f"{SITE}/good"]
+    snapshot = making.run({S: listed})
+    assert [page.loc for page in chosen(snapshot, ALL_PAGES)] == [f"{SITE}/good"]
+    assert PageSample(snapshot, size=ALL_PAGES, seed=0).left_out == 3
 
 
 @pytest.mark.parametrize("size", [1, 10, 11, ALL_PAGES])

@@ -6,6 +6,14 @@ from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
 _SUCCESS = "status between 200 and 299"
+_UNCHECKED = "select reason from coverage where reason is not null"
+_OF_SITEMAPS = "kind not in ('feed', 'links')"
+_UNCHECKED_OF_SITEMAPS = f"""
+    {_UNCHECKED}
+    union all
+    select 'no page that a sitemap lists was requested, only those of feeds and pages of links'
+    where not exists (from listed_pages where {_OF_SITEMAPS})
+"""
 _ERROR = "coalesce(status >= 400, error is not null)"
 _REDIRECTED = "(len(redirects) > 0 or coalesce(status between 300 and 399, false))"
 _AFTER = f"if({_REDIRECTED}, ' after a redirect', '')"
@@ -25,8 +33,9 @@ def _pages(condition: str, value: str) -> str:
 @rule(
     "page/redirect",
     Severity.WARNING,
-    "{urls} with a redirect ({share} of the requested pages)",
+    "{urls} with a redirect ({share} of the requested pages of this sitemap)",
     needs="pages",
+    unchecked=_UNCHECKED_OF_SITEMAPS,
     google="Page with redirect",
     screaming_frog="Redirection (3xx)",
     sitebulb="Redirect (3XX) URL in XML Sitemaps",
@@ -41,14 +50,17 @@ def redirect() -> str:
     Fix: List the URL at the end of the redirects.
     """
     targets = "nullif(array_to_string(redirects, ', then '), '')"
-    return _pages(_REDIRECTED, f"concat_ws(' to ', coalesce(redirect_statuses[1], status), {targets})")
+    return _pages(
+        f"{_REDIRECTED} and {_OF_SITEMAPS}", f"concat_ws(' to ', coalesce(redirect_statuses[1], status), {targets})"
+    )
 
 
 @rule(
     "page/client-error",
     Severity.ERROR,
-    "{urls} with a client error, such as {value} ({share} of the requested pages)",
+    "{urls} with a client error, such as {value} ({share} of the requested pages of this sitemap)",
     needs="pages",
+    unchecked=_UNCHECKED,
     google="Not found (404)",
     screaming_frog="Client Error (4xx)",
     sitebulb="Not Found (4XX) URL in XML Sitemaps",
@@ -70,8 +82,9 @@ def client_error() -> str:
 @rule(
     "page/server-error",
     Severity.ERROR,
-    "{urls} with a server error, such as {value} ({share} of the requested pages)",
+    "{urls} with a server error, such as {value} ({share} of the requested pages of this sitemap)",
     needs="pages",
+    unchecked=_UNCHECKED,
     google="Server error (5xx)",
     screaming_frog="Server Error (5xx)",
     sitebulb="Error (5XX) URL in XML Sitemaps",
@@ -92,8 +105,9 @@ def server_error() -> str:
 @rule(
     "page/unreachable",
     Severity.ERROR,
-    "{urls} without a response: {value} ({share} of the requested pages)",
+    "{urls} without a response: {value} ({share} of the requested pages of this sitemap)",
     needs="pages",
+    unchecked=_UNCHECKED,
     screaming_frog="No Response",
     sitebulb="Timed out URL in XML Sitemaps",
 )
@@ -110,7 +124,7 @@ def unreachable() -> str:
     return _pages("status is null and error is not null", "error")
 
 
-@rule("page/error-share", Severity.ERROR, "errors in {value}", of_site=True, needs="pages")
+@rule("page/error-share", Severity.ERROR, "errors in {value}", of_site=True, needs="pages", unchecked=_UNCHECKED)
 def error_share(share: float = 0.01) -> str:
     """Many of the listed pages respond with an error or not at all.
 
@@ -126,7 +140,7 @@ def error_share(share: float = 0.01) -> str:
     return f"""
         with sampled as (
             select count(*) < coalesce(
-                (select listed from probes), (select count(distinct key_hash) from sitemap_urls)
+                (select listed from probes), (select count(distinct key_hash) from urls)
             ) as is_sample from pages where source = 'probe'
         ), counts as (
             select count(*) as pages, count_if(error) as errors, errors / pages as share,
@@ -162,8 +176,9 @@ _NOINDEX = f"({_noindex('x_robots_tag')} or {_noindex('meta_robots')})"
 @rule(
     "page/noindex",
     Severity.ERROR,
-    "{urls} with noindex ({share} of the requested pages)",
+    "{urls} with noindex, such as {value} ({share} of the requested pages of this sitemap)",
     needs="pages.directives",
+    unchecked=_UNCHECKED_OF_SITEMAPS,
     google="Excluded by 'noindex' tag",
     screaming_frog="Non-Indexable URLs in Sitemap",
     sitebulb="Noindex URL in XML Sitemaps",
@@ -181,17 +196,18 @@ def noindex() -> str:
     """
     tags = f"""concat_ws('; ', if({_noindex("x_robots_tag")}, 'X-Robots-Tag: ' || x_robots_tag, null),
         if({_noindex("meta_robots")}, 'meta robots: ' || meta_robots, null))"""
-    return _pages(f"{_SUCCESS} and {_NOINDEX}", tags)
+    return _pages(f"{_SUCCESS} and {_NOINDEX} and {_OF_SITEMAPS}", tags)
 
 
-_ELSEWHERE = "coalesce(canonical_hash <> key_hash, false)"
+_ELSEWHERE = "coalesce(split_part(canonical_key, '#', 1) <> split_part(key, '#', 1), false)"
 
 
 @rule(
     "page/canonical-elsewhere",
     Severity.ERROR,
-    "{urls} with another canonical URL ({share} of the requested pages)",
+    "{urls} with another canonical URL ({share} of the requested pages of this sitemap)",
     needs="pages.canonical",
+    unchecked=_UNCHECKED_OF_SITEMAPS,
     google="Alternate page with proper canonical tag",
     screaming_frog="Non-Indexable URLs in Sitemap",
     sitebulb="Canonicalized URL in XML Sitemaps",
@@ -207,14 +223,15 @@ def canonical_elsewhere() -> str:
 
     Fix: List the canonical URL, or correct the link of the page.
     """
-    return _pages(f"{_SUCCESS} and {_ELSEWHERE} and not {_REDIRECTED}", "canonical")
+    return _pages(f"{_SUCCESS} and {_ELSEWHERE} and not {_REDIRECTED} and {_OF_SITEMAPS}", "canonical")
 
 
 @rule(
     "page/soft-404",
     Severity.WARNING,
-    "{urls} of missing pages with status 200: {value} ({share} of the requested pages)",
+    "{count:missing page} with status 200: {value} ({share} of the requested pages of this sitemap)",
     needs="pages.title",
+    unchecked=_UNCHECKED,
     google="Soft 404",
 )
 def soft_404() -> str:
@@ -230,7 +247,7 @@ def soft_404() -> str:
 
 
 @rule("page/lastmod-differs", Severity.NOTICE, "{urls} whose Last-Modified differs from lastmod: {value}",
-      needs="pages.last_modified")  # fmt: skip
+      needs="pages.last_modified", unchecked=_UNCHECKED_OF_SITEMAPS)  # fmt: skip
 def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
     """The ``Last-Modified`` header of a page differs from its ``lastmod``.
 
@@ -252,7 +269,8 @@ def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
         select sitemap, loc, position,
             strftime(last_modified, '%Y-%m-%d') || ', but lastmod is ' || lastmod_text as value
         from listed_pages
-        where {_SUCCESS} and ({later} or {earlier}) and date_trunc('hour', last_modified) not in (from shared)
+        where {_OF_SITEMAPS} and {_SUCCESS} and ({later} or {earlier})
+            and date_trunc('hour', last_modified) not in (from shared)
             and coalesce(abs(epoch(requested_at) - epoch(last_modified)) > {generated}, true)
     """  # noqa: S608 - numbers and our own conditions
 
@@ -260,9 +278,10 @@ def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
 @rule(
     "page/not-listed",
     Severity.WARNING,
-    "{urls} of indexable pages in no sitemap",
+    "{count:indexable page} in no sitemap",
     of_site=True,
     needs="crawl-export",
+    unchecked=f"{_UNCHECKED} and exported = 0",
     screaming_frog="URLs not in Sitemap",
 )
 def not_listed() -> str:
@@ -286,4 +305,5 @@ def not_listed() -> str:
             and coalesce(indexable, not {_NOINDEX} and not {_ELSEWHERE})
             and regexp_matches(coalesce(content_type, 'text/html'), '(?i)^\s*(?:text/html|application/xhtml\+xml)')
             and key_hash not in (select key_hash from urls where kind <> 'links' and key_hash is not null)
+            and key_hash not in (select final_hash from listed_pages where final_hash is not null)
     """  # noqa: S608 - our own conditions
