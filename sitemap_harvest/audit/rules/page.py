@@ -217,7 +217,8 @@ def canonical_elsewhere() -> str:
 
     Both are signals for the canonical URL, and contradict each other. Search engines
     usually index only the other URL. URLs that differ in the scheme or in a trailing
-    slash are different. Pages that redirect do not count.
+    slash are different, and those that differ in the fragment are not. Pages that redirect
+    do not count.
 
     Spec: https://developers.google.com/search/docs/crawling-indexing/consolidate-duplicate-urls
 
@@ -289,7 +290,8 @@ def not_listed() -> str:
 
     Search engines find it only by links, and notice its changes late. Pages count that
     respond with status 200 and HTML, without ``noindex`` and without another canonical
-    URL. Only pages on the host of the site count. Pages of a list after the first usually
+    URL. Only pages on the host of the site count, and no targets of redirects from listed
+    URLs. Pages of a list after the first usually
     need no entry. Only a crawl export can show such pages: see ``--crawl-export``.
 
     Fix: Add the page to a sitemap, unless search engines should not index it.
