@@ -6,7 +6,8 @@ from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
 _SUCCESS = "status between 200 and 299"
-_UNCHECKED = "select reason from coverage where reason is not null"
+# A probe has a sample of all pages.
+_UNCHECKED = "select reason from coverage where reason is not null and (select listed from probes) is null"
 _OF_SITEMAPS = "kind not in ('feed', 'links')"
 _UNCHECKED_OF_SITEMAPS = f"""
     {_UNCHECKED}
@@ -282,7 +283,7 @@ def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
     "{count:indexable page} in no sitemap",
     of_site=True,
     needs="crawl-export",
-    unchecked=f"{_UNCHECKED} and exported = 0",
+    unchecked="select reason from coverage where reason is not null and exported = 0",
     screaming_frog="URLs not in Sitemap",
 )
 def not_listed() -> str:
