@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from sitemap_harvest.audit.crawl_columns import FIELDS, columns_of
 from sitemap_harvest.audit.crawl_file import CrawlFile, in_words
+from sitemap_harvest.audit.dataset import bounded_connection
 from sitemap_harvest.errors import CrawlExportError
 from sitemap_harvest.formats.html.headings import says_not_found
 from sitemap_harvest.model import PageRecord, PageSource, arrow_schema
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _ROWS = 10_000
 _MAX_REDIRECTS = 10
-_LIMITS: dict[str, Any] = {"memory_limit": "400MB", "threads": 2}
 _DATES = ("%a, %d %b %Y %H:%M:%S GMT", "%a, %d %b %Y %H:%M:%S UTC", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ")
 _ADVICE = "name the columns with --crawl-column FIELD=COLUMN"
 _RECORD = arrow_schema(PageRecord)
@@ -82,10 +82,7 @@ class CrawlExport:
         """The number of rows without a URL."""
         self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
         self._pages = f"{self._files.name}/pages.parquet"
-        config = {"temp_directory": self._files.name, "preserve_insertion_order": "false", **_LIMITS}
-        self._connection = duckdb.connect(config=config)
-        self._connection.execute("set TimeZone = 'UTC'")
-        self._connection.execute("set enable_progress_bar = false")
+        self._connection = bounded_connection(self._files.name)
         try:
             self._load(columns or {})
         except BaseException as error:

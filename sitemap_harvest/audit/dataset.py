@@ -159,17 +159,9 @@ class Dataset:
         *pages* are rows of :class:`PageRecord`, of a crawl export, in addition to those of a probe in the store.
         """
         self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
-        config: dict[str, Any] = {
-            "temp_directory": self._files.name,
-            "memory_limit": _MEMORY,
-            "threads": _THREADS,
-            "preserve_insertion_order": "false",
-        }
         is_small = len(snapshot.sitemaps()) < _FEW and snapshot.row_ranges().count.sum() < _FEW
         place = ":memory:" if is_small else f"{self._files.name}/audit.duckdb"  # where tables are compressed
-        self._connection = duckdb.connect(place, config=config)
-        self._connection.execute("set TimeZone = 'UTC'")
-        self._connection.execute("set enable_progress_bar = false")  # a spawned process would print it
+        self._connection = bounded_connection(self._files.name, place)
         for function in (document_key, hreflang_flaw, is_language):
             self._connection.create_function(function.__name__, function)
         try:
@@ -273,6 +265,20 @@ class Dataset:
 
     def _insert(self, name: str, rows: pa.Table) -> None:
         self._connection.from_arrow(rows).project(_STORED[name]).insert_into(name)
+
+
+def bounded_connection(folder: str, place: str = ":memory:") -> duckdb.DuckDBPyConnection:
+    """Return a connection to the database at *place* with bounded memory; temporary files are in *folder*."""
+    config: dict[str, Any] = {
+        "temp_directory": folder,
+        "memory_limit": _MEMORY,
+        "threads": _THREADS,
+        "preserve_insertion_order": "false",
+    }
+    connection = duckdb.connect(place, config=config)
+    connection.execute("set TimeZone = 'UTC'")
+    connection.execute("set enable_progress_bar = false")  # a spawned process would print it
+    return connection
 
 
 def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
