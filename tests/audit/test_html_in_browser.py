@@ -235,7 +235,7 @@ def test_lighthouse_gives_the_full_score(folder: Path, tmp_path: Path, name: str
                 f"--output-path={tmp_path / 'result.json'}", "--only-categories=accessibility",
                 "--chrome-flags=--headless=new --no-sandbox", "--no-enable-error-reporting",
             ],
-            env={**os.environ, "CHROME_PATH": programs.chromium()}, check=True, timeout=120,
+            env={**os.environ, "CHROME_PATH": programs.chromium()}, check=True, timeout=600,
         )  # fmt: skip
         server.shutdown()
     result = json.loads((tmp_path / "result.json").read_text())
