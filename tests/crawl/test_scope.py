@@ -175,17 +175,18 @@ def test_hosts_of_the_children_of_an_index(serve, crawl, policy, read):
     port = site.url.rpartition(":")[2]
     names = {"own": "www.site.test", "proven": "proven.test", "cdn": "cdn.site.test", "far": "far.test"}
     hosts = {name: f"http://{host}:{port}" for name, host in names.items()}
-    site.pages["/index.xml"] = index(*(f"{host}/{name}.xml" for name, host in hosts.items()))
-    named = robots(f"{hosts['own']}/index.xml")
+    is_strict = policy == "none"
     # The first to name the index owns it. Without authorizations, that must not be the other site.
-    late = "proven" if policy == "none" else "nobody"
-    site.pages["/robots.txt"] = lambda headers: Page(named, delay=0.5 if late in headers["Host"] else 0.0)
+    # With them, the index waits until the robots.txt of both is read: the mark is requested then.
+    children = index(*(f"{host}/{name}.xml" for name, host in hosts.items()))
+    site.pages["/index.xml"] = Page(children, after=lambda: is_strict or "/mark.xml" in site.requests)
+    mark = [] if is_strict else [f"{hosts['proven']}/mark.xml"]
+    own, other = (robots(f"{hosts['own']}/index.xml", *more) for more in ([], mark))
+    late = Page(other, after=lambda: not is_strict or "/index.xml" in site.requests)
+    site.pages["/robots.txt"] = lambda headers: late if "proven" in headers["Host"] else own
+    site.pages["/mark.xml"] = urlset()
     site.pages |= {f"/{name}.xml": urlset(f"{host}/1") for name, host in hosts.items()}
-    settings = {
-        "TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames",
-        "SITEMAP_HARVEST_CONCURRENCY": 1,
-        "SITEMAP_HARVEST_PRIVATE": True,
-    }
+    settings = {"TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames", "SITEMAP_HARVEST_PRIVATE": True}
     if policy:
         settings["SITEMAP_HARVEST_OFFSITE"] = policy
     run = crawl(site=f"{hosts['own']} {hosts['proven']}", settings=settings)
