@@ -49,6 +49,7 @@ EMIT: dict[str, type[Batch[Any]]] = {
     "trust": TrustBatch,
 }
 _NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age", "at")
+YES_OR_NO = "yes|no"
 _FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
 
 
@@ -63,58 +64,88 @@ class Argument:
     default: str | None = None
     is_recorded: bool = True
     """Whether snapshots record it, because it may be the reason for a difference between two of them."""
+    value: str = field(kw_only=True)
+    """What its value is, in one word, or the words that it accepts, separated by ``|``."""
 
 
 _unrecorded = partial(Argument, is_recorded=False)
-_keep_or_drop, _yes_or_no = parse.switch(keep=False, drop=True), parse.switch(yes=True, no=False)
+_keep_or_drop = partial(Argument, parse=parse.switch(keep=False, drop=True), default="keep", value="keep|drop")
+_yes_or_no = partial(_unrecorded, parse=parse.switch(yes=True, no=False), default="no", value=YES_OR_NO)
 
-ARGUMENTS = {
-    "site": _unrecorded("sites to search for sitemaps, starting with robots.txt"),
-    "sites": _unrecorded("a text file with one site per line"),
-    "sitemap": _unrecorded("sitemaps, indexes, URL lists or feeds: URLs or local files"),
-    "root": _unrecorded("a local folder that replaces the site; nothing is fetched"),
-    "follow": Argument("of the sitemaps in an index, read only those whose URL matches this pattern", parse.pattern),
-    "skip": Argument("do not read sitemaps whose URL matches this pattern", parse.pattern),
-    "scope": Argument(
-        "URLs that are out of scope: mark to mark them, strict to drop them",
-        parse.switch(mark=False, strict=True),
-        "mark",
-    ),
-    "limit": Argument("maximum number of URLs to harvest", parse.whole()),
-    "since": Argument("only URLs whose lastmod is not before this date or age", parse.date_or_age),
-    "until": Argument("only URLs whose lastmod is not after this date or age", parse.date_or_age),
-    "missing_lastmod": Argument("URLs without lastmod: keep or drop", _keep_or_drop, "keep"),
-    "unreadable_lastmod": Argument("URLs whose lastmod is not a date: keep or drop", _keep_or_drop, "keep"),
-    "future_lastmod": Argument("URLs whose lastmod is in the future: keep or drop", _keep_or_drop, "keep"),
-    "prune_index": Argument("yes: skip sitemaps whose lastmod in the index is before since", _yes_or_no, "no"),
-    "min_priority": Argument("only URLs with this priority or a higher one", parse.fraction),
-    "max_priority": Argument("only URLs with this priority or a lower one", parse.fraction),
-    "changefreq": Argument("only URLs with one of these changefreq values", parse.words(CHANGEFREQS)),
-    "include": Argument("only URLs that match one of these patterns", parse.patterns),
-    "exclude": Argument("no URLs that match any of these patterns", parse.patterns),
-    "prefix": Argument("only URLs whose path begins with one of these prefixes", parse.paths),
-    "lang": Argument("only URLs that declare one of these languages", parse.languages),
-    "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS)),
-    "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str),
-    "baseline": _unrecorded("the snapshot to compare with: a run or a date", parse.baseline),
-    "consumer": _unrecorded(
-        "name of the consumer that receives the changes; the store keeps its cursor", parse.consumer
-    ),
-    "force": _unrecorded("yes: download and read every document, even if it has not changed", _yes_or_no, "no"),
-    "max_age": _unrecorded("download documents again after this time", parse.seconds),
-    "resume": _unrecorded("yes: resume an interrupted run", _yes_or_no, "no"),
-    "feeds_only": Argument("yes: request only the feeds in the last snapshot", _yes_or_no, "no"),
-    "at": _unrecorded("audit this snapshot in the store, a run or a date; no sitemap is requested", parse.baseline),
-    "probe": _unrecorded("number of listed pages of each site to request, or all", parse.whole_or_all),
-    "probe_seed": _unrecorded("another number chooses other pages for the probe", parse.whole(0), "0"),
-    "browser": _unrecorded("when to use a browser: never, fallback or always", parse.choice(*MODES)),
-    "details": _unrecorded(
-        "rules of the audit, such as url/fragment: emit each occurrence of what they find, in place of findings",
-        parse.names,
-    ),
-    "emit": _unrecorded(f"kinds of items to emit: {', '.join(EMIT)}; or none", parse.words(EMIT, alone="none"), "urls"),
+ARGUMENT_GROUPS = {
+    "Targets": {
+        "site": _unrecorded("sites to search for sitemaps, starting with robots.txt", value="SITE"),
+        "sites": _unrecorded("a text file with one site per line", value="FILE"),
+        "sitemap": _unrecorded("sitemaps, indexes, URL lists or feeds: URLs or local files", value="URL"),
+        "root": _unrecorded("a local folder that replaces the site; nothing is fetched", value="FOLDER"),
+    },
+    "Filters": {
+        "follow": Argument(
+            "of the sitemaps in an index, read only those whose URL matches this pattern", parse.pattern, value="REGEX"
+        ),
+        "skip": Argument("do not read sitemaps whose URL matches this pattern", parse.pattern, value="REGEX"),
+        "scope": Argument(
+            "URLs that are out of scope: mark to mark them, strict to drop them",
+            parse.switch(mark=False, strict=True),
+            "mark",
+            value="mark|strict",
+        ),
+        "limit": Argument("maximum number of URLs to harvest", parse.whole(), value="N"),
+        "since": Argument("only URLs whose lastmod is not before this date or age", parse.date_or_age, value="WHEN"),
+        "until": Argument("only URLs whose lastmod is not after this date or age", parse.date_or_age, value="WHEN"),
+        "missing_lastmod": _keep_or_drop("URLs without lastmod: keep or drop"),
+        "unreadable_lastmod": _keep_or_drop("URLs whose lastmod is not a date: keep or drop"),
+        "future_lastmod": _keep_or_drop("URLs whose lastmod is in the future: keep or drop"),
+        "prune_index": _yes_or_no("yes: skip sitemaps whose lastmod in the index is before since", is_recorded=True),
+        "min_priority": Argument("only URLs with this priority or a higher one", parse.fraction, value="0.0-1.0"),
+        "max_priority": Argument("only URLs with this priority or a lower one", parse.fraction, value="0.0-1.0"),
+        "changefreq": Argument(
+            "only URLs with one of these changefreq values", parse.words(CHANGEFREQS), value="VALUES"
+        ),
+        "include": Argument("only URLs that match one of these patterns", parse.patterns, value="REGEXES"),
+        "exclude": Argument("no URLs that match any of these patterns", parse.patterns, value="REGEXES"),
+        "prefix": Argument("only URLs whose path begins with one of these prefixes", parse.paths, value="PATHS"),
+        "lang": Argument("only URLs that declare one of these languages", parse.languages, value="LANGS"),
+        "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS), value="PARTS"),
+    },
+    "Store and changes": {
+        "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str, value="FOLDER"),
+        "baseline": _unrecorded("the snapshot to compare with: a run or a date", parse.baseline, value="WHEN"),
+        "consumer": _unrecorded(
+            "name of the consumer that receives the changes; the store keeps its cursor", parse.consumer, value="NAME"
+        ),
+        "force": _yes_or_no("yes: download and read every document, even if it has not changed"),
+        "max_age": _unrecorded("download documents again after this time", parse.seconds, value="AGE"),
+        "resume": _yes_or_no("yes: resume an interrupted run"),
+        "feeds_only": _yes_or_no("yes: request only the feeds in the last snapshot", is_recorded=True),
+    },
+    "Audit": {
+        "at": _unrecorded(
+            "audit this snapshot in the store, a run or a date; no sitemap is requested", parse.baseline, value="WHEN"
+        ),
+        "probe": _unrecorded("number of listed pages of each site to request, or all", parse.whole_or_all, value="N"),
+        "probe_seed": _unrecorded("another number chooses other pages for the probe", parse.whole(0), "0", value="N"),
+        "details": _unrecorded(
+            "rules of the audit, such as url/fragment: emit each occurrence of what they find, in place of findings",
+            parse.names,
+            value="RULES",
+        ),
+    },
+    "Requests and output": {
+        "browser": _unrecorded(
+            "when to use a browser: never, fallback or always", parse.choice(*MODES), value="|".join(MODES)
+        ),
+        "emit": _unrecorded(
+            f"kinds of items to emit: {', '.join(EMIT)}; or none",
+            parse.words(EMIT, alone="none"),
+            "urls",
+            value="KINDS",
+        ),
+    },
 }
-"""The arguments of ``scrapy crawl sitemap -a name=value``."""
+"""The arguments of ``scrapy crawl sitemap -a name=value``, and options of the command, by the title of their group."""
+
+ARGUMENTS = {name: argument for group in ARGUMENT_GROUPS.values() for name, argument in group.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
