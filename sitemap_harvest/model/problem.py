@@ -716,7 +716,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
     ),
     "xml/entity-not-expanded": _loss(
         meaning="A value uses an entity that the document declares; the value was left out.",
-        cause="An entity stands for the URL of the site.",
+        cause="An entity represents the URL of the site.",
         consequence="The entry is missing. Other readers handle such entities in different ways.",
         fix="Write the text itself instead of the entity.",
     ),

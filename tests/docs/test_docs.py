@@ -9,15 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import lxml.html
 import pytest
 
-from sitemap_harvest import AuditSummary, Change, ChangeSummary, Finding, SitemapRecord, SiteRecord, UrlEntry
 from sitemap_harvest.cli.validation_report import Validation
 from sitemap_harvest.config.arguments import ARGUMENTS
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.formats.protocol import Listed
-from sitemap_harvest.model import CATALOGUE, Problem, Sample
+from sitemap_harvest.model import Problem, Sample
 from sitemap_harvest.urls import url_key
 
 ROOT = Path(__file__).parents[2]
@@ -33,24 +31,6 @@ def blocks(language):
         for number, (found, body) in enumerate(_FENCE.findall(page.read_text("utf-8")), start=1)
         if found == language
     ]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    output = tmp_path_factory.mktemp("docs")
-    run = subprocess.run(
-        [
-            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
-            *("-d", str(output / "doctrees"), "docs", str(output / "html")),
-        ],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert run.returncode == 0, run.stderr
-    return output / "html"
 
 
 def first_table(page):
@@ -75,35 +55,16 @@ def test_the_reference_of_arguments_is_that_of_the_table():
 
 
 @pytest.mark.thorough
-def test_every_problem_is_in_the_reference(built):
-    page = lxml.html.parse(str(built / "reference" / "problems.html")).getroot()
-    assert page.xpath("//article//tbody//td[1]//text()[normalize-space()]") == list(CATALOGUE)
-    assert page.xpath("//article//tbody//td[1]//a/@href") == [f"#{code.replace('/', '-')}" for code in CATALOGUE]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("code", CATALOGUE)
-def test_every_problem_has_a_complete_section(built, code):
-    page = lxml.html.parse(str(built / "reference" / "problems.html")).getroot()
-    known, text = CATALOGUE[code], page.get_element_by_id(code.replace("/", "-")).text_content()
-    words = (known.meaning, known.severity, known.cause, known.consequence, known.fix)
-    assert [word for word in words if word not in text] == []
-    assert ("Some may be missing" in text) == known.loses
+def test_the_docs_build_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=600)
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_the_fields_of_a_validation_are_in_its_how_to():
     page = (ROOT / "docs/howto/validate-a-sitemap.md").read_text("utf-8")
     names = {field.name for record in (Validation, Listed, Problem, Sample) for field in dataclasses.fields(record)}
     assert {name for name in names - {"document"} if f"`{name}`" not in page} == set()
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary, Finding, AuditSummary])
-def test_every_field_is_in_the_reference(built, record):
-    page = lxml.html.parse(str(built / "reference" / "items.html")).getroot()
-    prefix = f"sitemap_harvest.{record.__name__}."
-    names = [field.name for field in dataclasses.fields(record)]
-    assert [name for name in names if page.get_element_by_id(prefix + name, None) is None] == []
 
 
 @pytest.mark.parametrize("body", blocks("pycon"))
