@@ -13,6 +13,7 @@ from scrapy.utils.conf import arglist_to_dict
 from sitemap_harvest.cli import audit_export, audit_reports, crawl, output
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_details
+from sitemap_harvest.config.named_targets import TARGET, arguments_of
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import ArgumentError, StoreError
@@ -178,10 +179,10 @@ def _crawl(
     if opts.at != "latest":
         raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
     given = {"emit": "none", **probe, **arglist_to_dict(opts.spargs)}
-    config = RunConfig.of(crawl.arguments_of(opts.targets, given), needs_target=False)
+    config = RunConfig.of(arguments_of(opts.targets, given), needs_target=False)
     if not config.candidates:
-        message = f"nothing to audit: give {crawl.TARGET}; or --store S to audit stored snapshots"
-        raise ArgumentError("TARGET", None, crawl.TARGET, message=message)
+        message = f"nothing to audit: give {TARGET}; or --store S to audit stored snapshots"
+        raise ArgumentError("TARGET", None, TARGET, message=message)
     reports.use_root(config.root)
     roots = [one.root for one in config.candidates]
     with TemporaryDirectory(prefix="sitemap-harvest-") as folder:

@@ -6,9 +6,7 @@ import logging
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.filesize import decimal
@@ -21,11 +19,12 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from sitemap_harvest.cli.output import tell
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
+from sitemap_harvest.config.named_targets import arguments_of
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
-from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
+from sitemap_harvest.errors import HarvestError, OptionError
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import ErrorCount, check_installed, report_refused
@@ -51,7 +50,6 @@ EPILOG = "\n".join(
 )
 NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
 _MOST_PROBLEMS = 8  # codes shown; the document records have all of them
-TARGET = "a site, the URL of a sitemap, or a file"
 _LOGGERS_OF_SET_UP = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
 
@@ -117,40 +115,6 @@ def crawl(
         summary.first_snapshots = 0
     show(summary, stats, has_output=has_output)
     return verdict(summary, stats, errors=errors.errors), stats.get("finish_reason") == "finished"
-
-
-def arguments_of(targets: list[str], given: dict[str, str]) -> dict[str, Any]:
-    """Return the spider's arguments: *targets* and the *given* ones of ``-a``. Raises :exc:`ArgumentError`."""
-    for target in targets:
-        name, equals, _ = target.partition("=")
-        if not target.strip():
-            raise ArgumentError("TARGET", target, TARGET, message=f"TARGET is empty: give {TARGET}")
-        if equals and name in ARGUMENTS:
-            message = f"TARGET {target!r} is an argument, not a target; write -a {target}"
-            raise ArgumentError("TARGET", target, TARGET, message=message)
-    arguments: dict[str, Any] = dict(given)
-    sites = [target for target in targets if is_site(target)]
-    for name, values in (("site", sites), ("sitemap", [target for target in targets if target not in sites])):
-        if values and name in given:
-            message = f"argument {name}={given[name]!r}: the target {values[0]!r} is also given; give both as targets"
-            raise ArgumentError(name, given[name], "given once", message=message)
-        if values:
-            arguments[name] = values
-    if not arguments:
-        raise ArgumentError("TARGET", None, TARGET, message=f"nothing to harvest: give {TARGET}")
-    return arguments
-
-
-def is_site(target: str) -> bool:
-    """Whether *target* is the URL of a site rather than of a document: it has no path."""
-    try:
-        parts = urlsplit(target if "://" in target else f"https://{target}")
-    except ValueError:  # an unclosed bracket; checking the argument reports it
-        return True
-    suffixes = (".xml", ".gz", ".txt", ".rss", ".atom")
-    if "://" not in target and ("/" in target.strip("/") or target.endswith(suffixes) or Path(target).exists()):
-        return False
-    return parts.scheme in {"http", "https"} and parts.path in {"", "/"} and not parts.query
 
 
 def _set_up_log(opts: argparse.Namespace, settings: Settings) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_harvest.cli.crawl import arguments_of, is_site
+from sitemap_harvest.config.named_targets import arguments_of, is_site
 from sitemap_harvest.errors import ArgumentError
 from tests import forked
 from tests.forked_program import scrapy_program
