@@ -1,4 +1,4 @@
-"""Parses the date formats of sitemaps, feeds and HTTP into instants in UTC, and ranges of instants.
+"""Parses the date formats of sitemaps, feeds and HTTP into instants in UTC, ranges of instants, and ages.
 
 Specs: https://www.w3.org/TR/NOTE-datetime, https://www.rfc-editor.org/rfc/rfc3339,
 https://www.rfc-editor.org/rfc/rfc822#section-5, https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
@@ -61,6 +61,9 @@ _ASCTIME = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)\s+{_TIME}(?:{_ZONE})?\s+(?
 _OTHERS = (_YEAR_FIRST, _BASIC, _RFC822, _MONTH_FIRST, _ASCTIME)
 _FORMS = (_W3C, *(re.compile(form, re.ASCII | re.IGNORECASE) for form in _OTHERS))
 _EPOCH = re.compile(r"([1-9]\d{9})(\d{3})?", re.ASCII)
+_AGE = re.compile(r"(\d{1,9})(w|d|h|min|s)", re.ASCII)  # no m: it could mean months
+_SECONDS = {"w": 7 * 24 * 3600, "d": 24 * 3600, "h": 3600, "min": 60, "s": 1}
+_LONGEST_AGE = timedelta(days=1000 * 365)  # so that the result of "now minus age" is a date
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,14 @@ def read_date(text: str) -> Instant | None:
         if match := form.fullmatch(text):
             return _instant(match.groupdict(), is_w3c=form is _W3C)
     return _read_epoch(text)
+
+
+def read_age(text: str) -> timedelta | None:
+    """Return the age *text*, such as ``2w``, ``7d``, ``36h``, ``90min`` or ``30s``; ``None`` if it is not one."""
+    if not (match := _AGE.fullmatch(text.strip())):
+        return None
+    age = timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+    return age if age <= _LONGEST_AGE else None
 
 
 def _instant(parts: dict[str, str | None], *, is_w3c: bool) -> Instant | None:

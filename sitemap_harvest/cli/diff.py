@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, gap, move
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from scrapy.settings import Settings
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Batch, ChangeSummary
     from sitemap_harvest.snapshots.store import History, Run
 
-USAGE = "--store S SITE [AFTER [BEFORE] | --after RUN | --consumer NAME]"
+USAGE = "--store S SITE [FROM [TO] | --after RUN | --consumer NAME]"
 EPILOG = (
-    "A run is latest, previous, first, a run ID, a date or a timestamp. "
-    "A date or a timestamp selects the last run that started by then. "
+    "A run is latest, previous, first, a run ID, a date, a timestamp or an age (2w, 7d, 36h). A date or a timestamp "
+    "selects the last run that started by then, and an age the last run that is at least that old. "
     "Exit codes: 0 success; 2 wrong usage, or no such run."
 )
 _FIRST_CHANGES = 20
@@ -39,10 +40,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("site", metavar="SITE", help="the site, such as https://www.example.com")
     parser.add_argument(
         "runs",
-        metavar="AFTER [BEFORE]",
+        metavar="FROM [TO]",
         nargs="*",
         default=[],
-        help="two runs, in either order (default: latest, and the run before AFTER)",
+        help="two runs, in either order (default: the run before TO, and latest)",
     )
     parser.add_argument("--after", metavar="RUN", help="show the changes of each run after RUN, oldest first")
     parser.add_argument(
@@ -95,20 +96,20 @@ def _deliver(history: History, opts: argparse.Namespace) -> None:
         move(history, Cursor(opts.consumer, runs[-1].id))
 
 
-def _runs(history: History, named: list[str]) -> tuple[Run, Run]:
-    """Return the earlier and the later of the runs *named*. Raises :exc:`StoreError`."""
+def _runs(history: History, named: Sequence[str]) -> Sequence[Run]:
+    """Return the earlier and the later of the runs *named*. Raises :exc:`StoreError`.
+
+    One run is compared with the last; the last, or none, with the run before it.
+    """
     if len(named) > 2:
-        raise StoreError(f"{' '.join(named)}: give at most two runs, AFTER and BEFORE")
-    after = history.run(named[0] if named else "latest")
-    if len(named) == 2:
-        before = history.run(named[1])
-        if before.id == after.id:
-            raise StoreError(f"{named[0]} and {named[1]} are the same run, {after.id}")
-        return (before, after) if before.id < after.id else (after, before)
-    earlier = [one for one in history.runs if one.id < after.id]
-    if not earlier:
-        raise StoreError(f"{history.site}: there is no run before {after.id} to compare it with")
-    return earlier[-1], after
+        raise StoreError(f"{' '.join(named)}: give at most two runs, FROM and TO")
+    if len(named) < 2:
+        named = ("previous" if not named or named[0] == "latest" else named[0], "latest")
+    now = datetime.now(UTC)
+    before, after = sorted((history.run(one, now=now) for one in named), key=lambda run: run.id)
+    if before.id == after.id:
+        raise StoreError(f"{history.site}: {named[0]} and {named[1]} are the same run, {after.id}")
+    return before, after
 
 
 def _put(found: Iterator[Changes], opts: argparse.Namespace) -> None:

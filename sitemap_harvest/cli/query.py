@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--at",
         metavar="WHEN",
         default="latest",
-        help="the snapshots to query: latest, previous, first, a date, a timestamp, a run ID, or all",
+        help="the snapshots to query: latest, previous, first, a run ID, a date, a timestamp, an age (7d), or all",
     )
     output.add_output(parser)
 

@@ -10,7 +10,7 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sitemap_harvest.dates import DateRange, read_date
+from sitemap_harvest.dates import DateRange, read_age, read_date
 from sitemap_harvest.urls import url_key
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _N = TypeVar("_N", int, float)
 _MOST = 2**63 - 1  # the largest number that a column can hold
-_AGE = re.compile(r"(\d{1,9})(w|d|h|min|s)?", re.ASCII)  # no m: it could mean months
-_SECONDS = {"w": 7 * 24 * 3600, "d": 24 * 3600, "h": 3600, "min": 60, "s": 1, None: 1}
-_LONGEST_AGE = 1000 * 365 * 24 * 3600  # so that the result of "now minus age" is a date
 _TAG = re.compile(r"(?:[a-z]{2,3}|x)(?:-[a-z0-9]{1,8})*", re.ASCII)  # would accept "german", but no such tag is in use
 _BASELINES = ("latest", "previous", "first")
 _RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
@@ -70,23 +67,27 @@ def _as_in_scrapy(value: Any) -> bool:
     return value in ("True", "true") or (value not in ("False", "false") and bool(int(value)))
 
 
+def _age(text: str) -> timedelta:
+    if (age := read_age(text)) is None:
+        raise ValueError(text)
+    return age
+
+
 def _seconds(value: Any) -> int:
-    match = _AGE.fullmatch(str(value).strip())
-    return _within(int(match[1]) * _SECONDS[match[2]] if match else -1, 0, _LONGEST_AGE)
+    text = str(value).strip()
+    return int(_age(f"{text}s" if text.isdecimal() else text).total_seconds())
 
 
 def _date_or_age(value: Any) -> DateRange | timedelta:
     text = value.isoformat() if isinstance(value, date) else str(value).strip()
     if (read := read_date(text)) is not None:
         return DateRange.of(read)
-    if text[-1:].isdecimal():
-        raise ValueError("an age without a unit")
-    return timedelta(seconds=_seconds(text))
+    return _age(text)
 
 
 def _baseline(value: Any) -> str:
     text = str(value).strip()
-    return text if text in _BASELINES or read_date(text) else _matching(text, _RUN)
+    return text if text in _BASELINES or read_date(text) or read_age(text) else _matching(text, _RUN)
 
 
 def _paths(value: Any) -> tuple[str, ...]:
@@ -166,7 +167,7 @@ date_or_age = parser(
     _date_or_age,
 )
 seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
-baseline = parser(f"{', '.join(_BASELINES)}, a run ID, a date or a timestamp", _baseline)
+baseline = parser(f"{', '.join(_BASELINES)}, a run ID, a date, a timestamp or an age (2w, 7d, 36h)", _baseline)
 consumer = parser(
     "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a digit",
     lambda value: _matching(str(value), _CONSUMER),

@@ -69,7 +69,7 @@ class SnapshotSession:
         self.delivery = delivery
         self.store: Store = open_store(store, create=True)
         if config.baseline is not None and len(config.candidates) == 1:  # otherwise a log line reports it
-            self.store.history(config.candidates[0].root).at(config.baseline)
+            self.store.history(config.candidates[0].root).at(config.baseline, now=started_at)
         self._started_at = started_at
         self.run_id = run_id
         self._locks = SiteLocks(self.store.folder, self.run_id)
@@ -170,7 +170,7 @@ class SnapshotSession:
         if (when := self._config.baseline) is None:
             return history.latest()
         try:
-            return history.at(when)
+            return history.at(when, now=self._started_at)
         except StoreError as error:
             logger.warning("No baseline, so no changes are reported: %s", error)
             return None
@@ -304,7 +304,7 @@ class SnapshotSession:
         history = self.store.site(root)
         if (holder := self._locks.take(history.folder)) is not None:
             raise StoreError(f"the run {holder} is harvesting the site into the same store")
-        return history, history.at(self._config.at or "latest")
+        return history, history.at(self._config.at or "latest", now=self._started_at)
 
     def audit(self, root: str, run_id: str | None = None) -> Audit:
         """Return the audit of the snapshot *run_id* of the site *root*; ``None``: the one that the arguments name.
@@ -314,7 +314,8 @@ class SnapshotSession:
         from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
 
         history = self.store.site(root)
-        return Audit(history.at(run_id or self._config.at or "latest"), history, self._options.audit)
+        snapshot = history.at(run_id or self._config.at or "latest", now=self._started_at)
+        return Audit(snapshot, history, self._options.audit)
 
     def release(self, root: str) -> None:
         """Release the lock of the site *root*, if the run holds it."""

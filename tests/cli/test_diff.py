@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -10,7 +11,7 @@ import pytest
 from sitemap_harvest.snapshots.store import open_store
 from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, move
 from tests.cli.storing import command, made
-from tests.snapshots.store.making import SITE, locs
+from tests.snapshots.store.making import SITE, Making, locs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param(["2026-11-01", "latest"], TWO_DAYS, id="the-newer-is-decided-by-time"),
         pytest.param([LAST, FIRST], TWO_DAYS, id="ids"),
         pytest.param(["latest", "previous"], ONE_DAY, id="previous"),
+        pytest.param(["2026-11-01"], TWO_DAYS, id="from-a-day-to-the-last"),
+        pytest.param(["first"], TWO_DAYS, id="from-the-first-to-the-last"),
+        pytest.param(["latest"], ONE_DAY, id="the-last"),
     ],
 )
 def test_two_runs_are_compared(folder: Path, runs: list[str], expected: list[tuple[str, str]]) -> None:
@@ -48,10 +52,24 @@ def test_two_runs_are_compared(folder: Path, runs: list[str], expected: list[tup
     assert f"{SITE} since " in run.stderr
 
 
-def test_a_run_is_compared_with_the_previous_one(folder: Path) -> None:
-    run = command("diff", SITE, SECOND, "-O", "-:jsonl", cwd=folder)
-    rows = [json.loads(line) for line in run.stdout.splitlines()]
-    assert {(row["run"], row["baseline"]) for row in rows} == {(SECOND, FIRST)}
+def test_an_age_is_compared_with_the_last_run(tmp_path: Path) -> None:
+    making = Making(tmp_path / "s", every=timedelta(days=4))
+    making.now = datetime.now(UTC) - timedelta(days=10)
+    runs = [making.run({f"{SITE}/s.xml": locs(1, start=number)}).run.id for number in range(3)]  # 10, 6 and 2 days old
+
+    def compared(age: str) -> tuple[str, str]:
+        run = command("diff", SITE, age, "--summary", "-O", "-:jsonl", cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+        summary = json.loads(run.stdout)
+        return summary["baseline"], summary["run"]
+
+    assert compared("7d") == (runs[0], runs[2])
+    assert compared("72h") == (runs[1], runs[2])
+    for age, words in (("1d", f"1d and latest are the same run, {runs[2]}"), ("2w", "at least 2w old; the first is")):
+        run = command("diff", SITE, age, cwd=tmp_path)
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+        assert f"{SITE}: " in run.stderr
+        assert words in run.stderr
 
 
 def test_changes_are_written_in_each_format(folder: Path) -> None:
@@ -136,9 +154,8 @@ def test_reading_without_a_consumer_moves_no_cursor(folder: Path) -> None:
     [
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param([SITE, "x"], "'x' is not a run", id="no-run"),
-        pytest.param([SITE, "latest", LAST], f"latest and {LAST} are the same run", id="the-same"),
-        pytest.param([SITE, "first"], f"{SITE}: there is no run before {FIRST}", id="the-first"),
-        pytest.param(["b.example"], "https://b.example: there is no run before", id="only-one"),
+        pytest.param([SITE, "latest", LAST], f"{SITE}: latest and {LAST} are the same run", id="the-same"),
+        pytest.param(["b.example"], "https://b.example: there is only one snapshot, ", id="only-one"),
         pytest.param([SITE, "1", "2", "3"], "1 2 3: give at most two runs", id="three"),
         pytest.param([SITE, LAST, "--after", FIRST], f"{LAST}: runs cannot be combined with --after or", id="both"),
         pytest.param([SITE, "--after", "x"], "'x' is not a run", id="after-no-run"),

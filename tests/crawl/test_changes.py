@@ -153,6 +153,7 @@ def test_changes_are_relative_to_the_requested_baseline(keep, serve):
         "previous": 2,
         runs[0]: 0,
         "first": 0,
+        "0s": -1,
         f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%d}": -1,
     }
     for when, number in expected.items():
@@ -170,8 +171,9 @@ def test_changes_are_relative_to_the_requested_baseline(keep, serve):
     [
         (
             "yesterday",
-            "argument baseline='yesterday': it must be latest, previous, first, a run ID, a date or a timestamp",
+            "argument baseline='yesterday': it must be latest, previous, first, a run ID, a date, a timestamp or",
         ),
+        ("1000w", "there is no snapshot that is at least 1000w old; the first is "),
         ("2001", "there is no snapshot from 2001 or earlier; the first is "),
         ("previous", "there is only one snapshot, "),
         ("20200101T000000Z-abcdef", "'20200101T000000Z-abcdef' is not a run"),

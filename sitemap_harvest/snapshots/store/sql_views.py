@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -74,6 +75,7 @@ class Views:
 
         self._histories = histories
         self._at = at
+        self._now = datetime.now(UTC)
         self._needed: frozenset[str] | None = None
         self._spill = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
         self._connection = duckdb.connect(config={"temp_directory": self._spill.name})
@@ -134,7 +136,7 @@ class Views:
                 yield from (history.snapshot(run) for run in history.runs)
                 continue
             try:
-                snapshot = history.at(self._at)
+                snapshot = history.at(self._at, now=self._now)
             except InvalidRunError:
                 raise
             except StoreError:  # with many sites, some may have begun later

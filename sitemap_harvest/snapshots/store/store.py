@@ -16,14 +16,14 @@ import re
 import zlib
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.dates import DateRange, read_date
+from sitemap_harvest.dates import DateRange, read_age, read_date
 from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
@@ -253,15 +253,17 @@ class History:
         """Return the last snapshot; ``None`` if there is none."""
         return self.snapshot(self.runs[-1]) if self.runs else None
 
-    def at(self, when: str) -> Snapshot:
-        """Return the snapshot that *when* names: ``latest``, ``first``, ``previous``, a run ID, a date or a timestamp.
+    def at(self, when: str, *, now: datetime | None = None) -> Snapshot:
+        """Return the snapshot of the run that *when* names.
 
-        A date or a timestamp names the last run that began before its end. Raises
-        :exc:`StoreError` if there is none.
+        ``latest``, ``previous``, ``first``, a run ID, a date, a timestamp or an age. A date or
+        a timestamp names the last run that began before its end, and an age, such as ``7d``,
+        the last run that began at least that long before *now* (``None``: the current
+        time). Raises :exc:`StoreError` if there is none.
         """
-        return self.snapshot(self.run(when))
+        return self.snapshot(self.run(when, now=now))
 
-    def run(self, when: str) -> Run:
+    def run(self, when: str, *, now: datetime | None = None) -> Run:
         """Return the run that *when* names, as for :meth:`at`."""
         if not self.runs:
             raise StoreError(f"{self.site}: there is no snapshot")
@@ -272,13 +274,16 @@ class History:
             return self.runs[places[when]]
         if named := [run for run in self.runs if run.id == when or (len(when) >= 8 and run.id.startswith(when))]:
             return named[-1]
-        if (date := read_date(when)) is None:
-            known = "latest, previous, first, a run ID, a date or a timestamp"
+        if (age := read_age(when)) is not None:
+            end, words = (now or datetime.now(UTC)) - age, f"that is at least {when} old"
+        elif (date := read_date(when)) is not None:
+            end, words = DateRange.of(date).last, f"from {when} or earlier"
+        else:
+            known = "latest, previous, first, a run ID, a date, a timestamp or an age (2w, 7d, 36h)"
             raise InvalidRunError(f"{when!r} is not a run; use {known}")
-        end = DateRange.of(date).last
         if not (before := [run for run in self.runs if run.started_at <= end]):
             first = self.runs[0]
-            raise StoreError(f"{self.site}: there is no snapshot from {when} or earlier; the first is {first.id}")
+            raise StoreError(f"{self.site}: there is no snapshot {words}; the first is {first.id}")
         return before[-1]
 
     def snapshot(self, run: Run) -> Snapshot:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from sitemap_harvest.errors import StoreError
-from tests.snapshots.store.making import SITE, Making, locs
+from tests.snapshots.store.making import BEGAN, SITE, Making, locs
 
 
 @pytest.fixture
@@ -54,6 +54,27 @@ def test_a_run_is_found(history, when, number):
 
 
 @pytest.mark.parametrize(
+    ("age", "now", "number"),
+    [
+        pytest.param("1d", "2026-11-03T03:00:00+00:00", 1, id="exactly-that-old"),
+        pytest.param("1d", "2026-11-03T02:59:59+00:00", 0, id="a-second-short"),
+        pytest.param("24h", "2026-11-03T05:00:00+02:00", 1, id="another-zone"),
+        pytest.param("0s", "2026-11-03T03:00:00+00:00", 2, id="now"),
+        pytest.param("2w", "2026-11-30T00:00:00+00:00", 4, id="the-last-of-several"),
+    ],
+)
+def test_an_age_names_the_last_run_that_is_at_least_that_old(history, age, now, number):
+    assert history.run(age, now=datetime.fromisoformat(now)).id == IDS[number]
+
+
+def test_a_history_that_is_shorter_than_an_age_names_its_first_run(history):
+    with pytest.raises(StoreError, match=f"there is no snapshot that is at least 7d old; the first is {IDS[0]}$"):
+        history.run("7d", now=BEGAN + timedelta(days=6))
+    with pytest.raises(StoreError, match="there is no snapshot that is at least 1000w old"):
+        history.run("1000w")
+
+
+@pytest.mark.parametrize(
     ("when", "words"),
     [
         pytest.param(
@@ -61,6 +82,8 @@ def test_a_run_is_found(history, when, number):
         ),
         pytest.param("yesterday", "'yesterday' is not a run", id="no-date"),
         pytest.param("", "'' is not a run", id="nothing"),
+        pytest.param("7", "'7' is not a run", id="age-without-unit"),
+        pytest.param("7m", "'7m' is not a run; use .* an age \\(2w, 7d, 36h\\)", id="unit-that-could-be-months"),
         pytest.param("20261109T030000Z-000001", "is not a run", id="id-that-is-not-there"),
     ],
 )
