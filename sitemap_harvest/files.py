@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _HOLDER = re.compile(r"%(?:%|\((\w+)\)s)")
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe without a reader is then an error; Windows has neither
+_IS_WINDOWS = os.name == "nt"
 _UNSAFE = re.compile(r"[^\w.-]|^\.+")  # a job's id comes from a request, and must not lead to another folder
 
 
@@ -79,13 +80,19 @@ def replacing(path: Path, *, mode: int | None = None) -> Iterator[BinaryIO]:
         with suppress(OSError):
             part.unlink()
         raise
-    # Make the new name durable across a power cut, if the file system supports it.
-    with suppress(OSError):
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with suppress(OSError):  # not all file systems can
+        sync(path.parent)
+
+
+def sync(path: str | Path) -> None:
+    """Make the file or the names in the folder *path* durable across a power cut. Raises :exc:`OSError`."""
+    if _IS_WINDOWS and Path(path).is_dir():
+        return  # Windows cannot open a folder, and journals its names
+    descriptor = os.open(path, os.O_RDWR if _IS_WINDOWS else os.O_RDONLY)  # there only what can be written is synced
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _part_of(path: Path) -> Path:

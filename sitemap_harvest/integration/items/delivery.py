@@ -9,7 +9,6 @@ runs would not revert changes that a consumer has read in the output of the kill
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from sitemap_harvest.diff import compare_each
 from sitemap_harvest.engine.exit_codes import OUTPUT_ERRORS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArgumentError, StoreError
+from sitemap_harvest.files import sync
 from sitemap_harvest.model import Change, ChangeBatch
 from sitemap_harvest.snapshots.store.cursors import BEGINNING, Cursor, cursor_of, gap, move, runs_since
 
@@ -106,14 +106,11 @@ class Delivery:
         """Sync the file of an output to disk: the cursor is synced too, and a power cut must not lose only the file."""
         if not isinstance(slot.storage, FileFeedStorage) or not (path := Path(slot.storage.path)).is_file():
             return
-        for one in (path, path.parent):
-            descriptor = os.open(one, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            except OSError:
-                self._has_failed = True
-            finally:
-                os.close(descriptor)
+        try:
+            sync(path)
+            sync(path.parent)
+        except OSError:
+            self._has_failed = True
 
     def _end(self) -> None:
         """Move the cursors of the sites whose changes are stored."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.files import put_file
+from sitemap_harvest.files import put_file, sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,7 +126,7 @@ class Folder:
                 path = path.rpartition("/")[0]  # noqa: PLW2901 - up to this folder
         if self.is_local:
             for path in paths:
-                _sync(path)
+                sync(path)
 
     def remove(self, name: str) -> None:
         """Remove the file *name*, if there is one."""
@@ -137,11 +137,3 @@ class Folder:
         """Remove the folder and all of its contents."""
         if self._files.get_file_info(self.path).type == fs.FileType.Directory:
             self._files.delete_dir(self.path)
-
-
-def _sync(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

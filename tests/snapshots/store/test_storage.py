@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +39,21 @@ def test_a_failed_write_leaves_the_old_content(folder, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         folder.put("x", b"two")
     assert folder.read("x") == b"one"
+
+
+@pytest.mark.parametrize(("is_windows", "opened"), [(False, ["b", "x"]), (True, ["x"])])
+def test_written_files_and_their_folders_are_synced_but_folders_not_on_windows(folder, monkeypatch, is_windows, opened):
+    folder.write("b/x", b"one")
+    monkeypatch.setattr("sitemap_harvest.files._IS_WINDOWS", is_windows)
+    real, synced = os.open, []
+
+    def open_(path, flags):
+        synced.append((Path(path).name, flags))
+        return real(path, flags)
+
+    monkeypatch.setattr("sitemap_harvest.files.os.open", open_)
+    folder.sync(["b/x"])
+    assert sorted(synced) == [(name, os.O_RDWR if is_windows else os.O_RDONLY) for name in opened]
 
 
 def test_only_one_of_many_concurrent_creators_succeeds(folder):
