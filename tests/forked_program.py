@@ -1,6 +1,7 @@
-"""A program ``scrapy`` for a shell, which runs in a process that is forked off: see :mod:`tests.forked`.
+"""Programs ``scrapy`` and ``sitemap-harvest`` for a shell, which run in a process that is forked off.
 
-It has the arguments, folder, environment, standard files and signals of the program, and ends as that does.
+See :mod:`tests.forked`. They have the arguments, folder, environment, standard files and signals of the real ones, and
+end as those do.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from threading import Thread
 
 from scrapy import cmdline
 
+from sitemap_harvest.cli.main import main
+from sitemap_harvest.cli.parsers import PROGRAM
 from tests.forked import FORKSERVER
 
 _PROGRAM = """\
@@ -44,15 +47,16 @@ sys.exit(code)
 
 @cache
 def scrapy_program() -> Path:
-    """Return the path of the program, which works as long as this process."""
+    """Return the path of ``scrapy``, with ``sitemap-harvest`` beside it; they work as long as this process."""
     folder = TemporaryDirectory()
     atexit.register(folder.cleanup)
     server = ThreadingUnixStreamServer(f"{folder.name}/socket", _Command)
-    program = Path(folder.name, "scrapy")
-    program.write_text(_PROGRAM.format(python=sys.executable, address=server.server_address))
-    program.chmod(0o755)
+    for name in ("scrapy", PROGRAM):
+        program = Path(folder.name, name)
+        program.write_text(_PROGRAM.format(python=sys.executable, address=server.server_address))
+        program.chmod(0o755)
     Thread(target=server.serve_forever, daemon=True).start()
-    return program
+    return Path(folder.name, "scrapy")
 
 
 class _Command(BaseRequestHandler):
@@ -102,6 +106,8 @@ def _execute(given: bytes, files: list[int]) -> None:
     own = [path for path in sys.path if path.startswith((sys.prefix, sys.base_prefix))]
     sys.path = [*filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)), *own]
     try:
+        if Path(arguments[0]).name == PROGRAM:
+            sys.exit(main(arguments[1:]))
         cmdline.execute(arguments)
     finally:
         atexit._run_exitfuncs()  # multiprocessing ends its children without them

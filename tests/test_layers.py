@@ -38,6 +38,7 @@ ORDER = (
     "addon",
     "settings",
     "cli",
+    "__main__",
     "scrapyd_ping",
 )
 """Each imports from itself and from those before it."""

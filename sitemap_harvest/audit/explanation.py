@@ -67,7 +67,7 @@ def no_such_rule(name: str) -> str:
     """Return a message that *name* is no rule, with the most similar IDs."""
     alike = get_close_matches(name, all_rules(), 3)
     meant = f"did you mean {' or '.join(alike)}? " if alike else ""
-    return f"unknown rule; {meant}scrapy harvest audit --list-rules lists all rules"
+    return f"unknown rule; {meant}sitemap-harvest audit --list-rules lists all rules"
 
 
 def explanation_of(rule: str) -> Explanation:

@@ -8,48 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import REMAINDER, ArgumentParser, Namespace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from sitemap_harvest.cli.parsers import ActionParser, help_text, pick_action
 from sitemap_harvest.errors import HarvestError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_ACTIONS = {
-    "crawl": "Harvest the URLs of sites, sitemaps or files.",
-    "validate": "Report the problems of sitemaps, and how to fix them.",
-    "audit": "Report what is wrong with the sitemaps of a site.",
-    "runs": "List the runs in a store; verify, remove or compact them.",
-    "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",
-    "query": "Query the snapshots of a store with SQL.",
-}
-"""The actions, each with its help in one line; the module of the same name has the rest."""
-
-
-class _ActionParser(ScrapyArgumentParser):
-    """The parser of one action, which gets its options before they are parsed."""
-
-    action: str
-    add_common_options: Callable[[ArgumentParser], None]
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        action = import_module(f"sitemap_harvest.cli.{self.action}")
-        self.usage = f"scrapy harvest {self.action} [options] {action.USAGE}"
-        self.epilog = "\n".join(
-            textwrap.fill(line, 79, subsequent_indent=" " * 21 if line.startswith(" ") else "")
-            for line in action.EPILOG.split("\n")
-        )
-        self.add_common_options(self)
-        action.add_options(self)
-        return super().parse_known_args(args, namespace)
 
 
 class HarvestCommand(BaseRunSpiderCommand):
@@ -57,6 +25,11 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     requires_project = False
     requires_crawler_process = False  # actions that crawl create their own
+
+    def __init__(self, program: str = "scrapy harvest") -> None:
+        """*program*: the name of the command, as the user typed it."""
+        super().__init__()
+        self.program = program
 
     def syntax(self) -> str:
         """Return the arguments after ``scrapy harvest``."""
@@ -67,32 +40,33 @@ class HarvestCommand(BaseRunSpiderCommand):
         return "Harvest sitemaps into files, validate them, and query stored snapshots (sitemap_harvest)"
 
     def add_options(self, parser: ArgumentParser) -> None:
-        """Add the actions, each with its options."""
-        actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", parser_class=_ActionParser)
-        for name, help_ in _ACTIONS.items():
-            subparser = actions.add_parser(
-                name, help=help_, description=help_, formatter_class=RawDescriptionHelpFormatter
-            )
-            subparser.action = name
-            base = BaseRunSpiderCommand if name == "crawl" else ScrapyCommand
-            subparser.add_common_options = partial(base.add_options, self)
+        """Leave all arguments to the parser of the action."""
+        parser.format_help = partial(help_text, self.program)  # type: ignore[method-assign]
+        parser.add_argument("arguments", nargs=REMAINDER)
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
-        """Check that there is an action, and apply its options to the settings."""
+        """Parse the arguments of the action. Scrapy's parser leaves options before the action in *args*."""
+        vars(opts).update(vars(self.parse(*pick_action(self.program, [*args, *opts.arguments]))))
+
+    def parse(self, action: str, arguments: list[str]) -> Namespace:
+        """Return the parsed *arguments* of *action*, and apply them to the settings; exit if one is invalid."""
+        base: type[Any] = BaseRunSpiderCommand if action == "crawl" else ScrapyCommand
+        parser = ActionParser(self.program, action, partial(base.add_options, self))
+        opts = parser.parse(arguments)
+        try:
+            self._apply(base, opts)
+        except UsageError as error:
+            parser.error(str(error))
+        return opts
+
+    def _apply(self, base: type[Any], opts: Namespace) -> None:
         from sitemap_harvest.addon import Addon
 
-        if opts.action is None:
-            raise UsageError("no action given; for example: scrapy harvest crawl TARGET...", print_help=False)
-        if args:
-            raise UsageError(f"unrecognized arguments: {' '.join(args)}", print_help=False)
-        assert self.settings is not None  # noqa: S101 - for mypy: scrapy.cmdline sets it
+        assert self.settings is not None  # noqa: S101 - for mypy: the caller sets it
         Addon().update_settings(self.settings)  # before -O is parsed, so that its formats are known
-        if opts.action == "crawl":
-            super().process_options(args, opts)
-        else:  # without arguments of a spider, and without outputs
-            ScrapyCommand.process_options(self, args, opts)
+        base.process_options(self, [], opts)
 
-    def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - process_options parsed args
+    def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - Scrapy's interface
         """Run the action, which returns a :class:`RunOutcome`."""
         from sitemap_harvest.cli import output
         from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -103,7 +77,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         try:
             outcome = import_module(f"sitemap_harvest.cli.{opts.action}").run(opts, self.settings)
         except HarvestError as error:
-            output.tell(*f"scrapy harvest {opts.action}: {error}".split("\n"))
+            output.tell(*f"{opts.command}: {error}".split("\n"))
             outcome = RunOutcome.WRONG_USAGE
         except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""``scrapy harvest validate``: reports the problems of documents, for people and for CI."""
+"""``sitemap-harvest validate``: reports the problems of documents, for people and for CI."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     remote = [target.url for target in targets if target.is_remote]
     try:
         with TemporaryDirectory() as folder:
-            if (fetched := fetch(remote, Path(folder), settings, logins.headers)) is None:
+            if (fetched := fetch(remote, Path(folder), settings, logins.headers, command=opts.command)) is None:
                 return RunOutcome.NOT_STARTED
             for target in targets:
                 if (one := _validate(target, fetched.get(target.url), now, limits)) is None:
@@ -267,10 +267,12 @@ def _body(target: Target, fetched: Fetched | None, most: int) -> tuple[bytes, st
     return body, f"more than {most:,} bytes; raise SITEMAP_HARVEST_MAX_UNPACKED" if len(body) > most else None
 
 
-def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str]) -> dict[str, Fetched] | None:
+def fetch(
+    urls: list[str], folder: Path, settings: Settings, logins: Mapping[str, str], *, command: str
+) -> dict[str, Fetched] | None:
     """Fetch *urls* to *folder*, and return the results; ``None``, after a message, if Scrapy could not start.
 
-    *logins*: the ``Authorization`` header of each site.
+    *logins*: the ``Authorization`` header of each site. *command*: the name of the command, for the message.
     """
     fetched = {url: Fetched() for url in urls}
     if not urls:
@@ -282,7 +284,7 @@ def fetch(urls: list[str], folder: Path, settings: Settings, logins: Mapping[str
     process.start()
     signal.signal(signal.SIGINT, on_interrupt)  # Scrapy's handler does nothing after the crawl
     if process.bootstrap_failed:
-        output.tell(f"scrapy harvest validate: Scrapy could not start: {crawl.exception()}")
+        output.tell(f"{command}: Scrapy could not start: {crawl.exception()}")
         return None
     if crawler.stats.get_value("finish_reason") != "finished":
         for one in fetched.values():

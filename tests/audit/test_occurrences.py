@@ -101,7 +101,7 @@ def test_names_and_patterns(names: list[str], rules: tuple[str, ...]) -> None:
     ("name", "words"),
     [
         ("url/fragmnt", "argument details: 'url/fragmnt': unknown rule; did you mean url/fragment"),
-        ("nothing", "argument details: 'nothing': unknown rule; scrapy harvest audit --list-rules lists all rules"),
+        ("nothing", "argument details: 'nothing': unknown rule; sitemap-harvest audit --list-rules lists all rules"),
         ("no/*", "argument details: 'no/*': unknown rule; "),
     ],
 )

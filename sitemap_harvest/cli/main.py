@@ -1,0 +1,35 @@
+"""``sitemap-harvest ACTION``: the command without ``scrapy`` in front."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from sitemap_harvest.cli.parsers import PROGRAM, pick_action
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
+    """Run the command with *arguments*, those of the process by default; return its exit code.
+
+    *program*: its name, as the user typed it. In a Scrapy project, the settings are those of the project.
+    """
+    action, others = pick_action(program, sys.argv[1:] if arguments is None else arguments)
+    from scrapy.utils.project import get_project_settings  # --help and --version need no Scrapy
+
+    from sitemap_harvest.cli.harvest import HarvestCommand
+
+    command = HarvestCommand(program)
+    command.settings = get_project_settings()
+    opts = command.parse(action, others)
+    if opts.profile:
+        from cProfile import Profile
+
+        profile = Profile()
+        profile.runcall(command.run, [], opts)
+        profile.dump_stats(opts.profile)
+    else:
+        command.run([], opts)
+    return command.exitcode

@@ -1,0 +1,143 @@
+"""The parsers of ``sitemap-harvest`` and ``scrapy harvest``: the actions, and the options of each.
+
+Imports Scrapy and the module of an action only to parse the options of that action.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+import textwrap
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sitemap_harvest import __version__
+from sitemap_harvest.errors import probably_meant, there_is_no
+from sitemap_harvest.escape import visible
+from sitemap_harvest.redact import without_login
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
+
+PROGRAM = "sitemap-harvest"
+ACTIONS = {
+    "crawl": "Harvest the URLs of sites, sitemaps or files.",
+    "validate": "Report the problems of sitemaps, and how to fix them.",
+    "audit": "Report what is wrong with the sitemaps of a site.",
+    "runs": "List the runs in a store; verify, remove or compact them.",
+    "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",
+    "query": "Query the snapshots of a store with SQL.",
+}
+"""The actions, each with its help in one line; the module of the same name has the rest."""
+_WIDTH = 79
+_EXIT_CODE = 2  # wrong usage
+_TARGET = re.compile(r"[/.:*]")  # a URL, a host or a path has one of these characters
+
+
+def pick_action(program: str, arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the action in *arguments*, and its arguments; exit if they do not begin with an action.
+
+    *program*: the name of the command, as the user typed it.
+    """
+    first, *others = arguments or ["--help"]
+    if first in {"-h", "--help"}:
+        (sys.stdout if arguments else sys.stderr).write(help_text(program))
+        sys.exit(0 if arguments else _EXIT_CODE)
+    if first == "--version":
+        sys.stdout.write(f"{PROGRAM} {__version__}\nScrapy {version('scrapy')}\nPython {platform.python_version()}\n")
+        sys.exit(0)
+    if first not in ACTIONS:
+        _fail(program, _no_action(program, arguments))
+    return first, others
+
+
+def help_text(program: str) -> str:
+    """Return the help of the command *program*: its actions."""
+    actions = "\n".join(
+        textwrap.fill(text, _WIDTH, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
+        for name, text in ACTIONS.items()
+    )
+    return (
+        f"usage: {program} ACTION [options] TARGET...\n\n"
+        "Collect, check and compare the URLs that sites publish about themselves: in\n"
+        "sitemaps, indexes, feeds and robots.txt.\n\n"
+        f"actions:\n{actions}\n\n"
+        "options:\n  -h, --help    show this help message and exit\n"
+        "  --version     show the versions of this package, Scrapy and Python, and exit\n\n"
+        f"examples:\n  {program} crawl https://www.example.com -O urls.jsonl\n"
+        f"  {program} validate sitemap.xml\n"
+        f"  {program} audit https://www.example.com --report audit.html\n\n"
+        f"For the options of an action: {program} ACTION --help\n"
+    )
+
+
+def _no_action(program: str, arguments: Sequence[str]) -> str:
+    """Return the message for *arguments* that do not begin with an action, with what was probably meant."""
+    first = arguments[0]
+    named = next((one for one in arguments if one in ACTIONS), None)
+    if first.startswith("-") and named:
+        others = [one for one in arguments if one != named]
+        return f"{first}: the action comes first; did you mean: {program} {_shown(named, *others)}"
+    if first.startswith("-") or _TARGET.search(first) or Path(first).exists():
+        return f"{without_login(first)}: no action is given; did you mean: {program} {_shown('crawl', *arguments)}"
+    return f"{first}: {there_is_no('action', first, ACTIONS)}"
+
+
+def _shown(*words: str) -> str:
+    """Return *words* as a command line, without passwords."""
+    return " ".join(f"'{word}'" if re.search(r"[\s*?&;|<>()$]", word) else word for word in map(without_login, words))
+
+
+def _fail(program: str, message: str) -> NoReturn:
+    sys.stderr.write(visible(f"{program}: {message}") + "\n")
+    sys.exit(_EXIT_CODE)
+
+
+class ActionParser(ArgumentParser):
+    """The parser of one action."""
+
+    def __init__(self, program: str, action: str, add_common_options: Callable[[ArgumentParser], None]) -> None:
+        """*program*: the name of the command. *add_common_options* adds those of Scrapy."""
+        module = import_module(f"sitemap_harvest.cli.{action}")
+        super().__init__(
+            prog=f"{program} {action}",
+            usage=f"{program} {action} [options] {module.USAGE}",
+            description=ACTIONS[action],
+            formatter_class=RawDescriptionHelpFormatter,
+            epilog="\n".join(
+                textwrap.fill(line, _WIDTH, subsequent_indent=" " * 21 if line.startswith(" ") else "")
+                for line in module.EPILOG.split("\n")
+            ),
+        )
+        module.add_options(self)
+        add_common_options(self)
+        self.set_defaults(action=action, command=self.prog)
+
+    def parse(self, arguments: Sequence[str]) -> Namespace:
+        """Return the parsed *arguments*; exit if one is invalid or unknown."""
+        opts, unknown = self.parse_known_intermixed_args(arguments)
+        if unknown:
+            self.error(self._unknown(unknown))
+        return opts
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with *message*."""
+        _fail(self.prog, f"{without_login(message)} (for help: {self.prog} --help)")
+
+    def _unknown(self, unknown: Sequence[str]) -> str:
+        given = next((one for one in unknown if one.startswith("-")), unknown[0])
+        if not given.startswith("--"):
+            return f"unrecognized arguments: {' '.join(unknown)}"
+        name = given.partition("=")[0]
+        meant = probably_meant(name, [one for one in self._option_string_actions if one.startswith("--")])
+        return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else "")
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        if arg_string.startswith("-:"):  # as in Scrapy: -o -:json writes JSON to standard output
+            return None
+        return super()._parse_optional(arg_string)
