@@ -1,1 +1,1 @@
-"""``scrapy harvest``: the command line of the package, inside or outside a Scrapy project."""
+"""``sitemap-harvest``: the command line of the package, inside or outside a Scrapy project."""

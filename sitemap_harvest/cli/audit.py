@@ -1,4 +1,4 @@
-"""``scrapy harvest audit``: reports what is wrong with the sitemaps of sites, after a crawl or from a store."""
+"""``sitemap-harvest audit``: reports what is wrong with the sitemaps of sites, after a crawl or from a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options ``--crawl-export`` and ``--crawl-column`` of ``scrapy harvest audit``."""
+"""The options ``--crawl-export`` and ``--crawl-column`` of ``sitemap-harvest audit``."""
 
 from __future__ import annotations
 

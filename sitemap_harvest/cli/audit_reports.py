@@ -1,4 +1,4 @@
-"""The option ``--report`` of ``scrapy harvest audit``: files for people and CI, in the format of their suffix."""
+"""The option ``--report`` of ``sitemap-harvest audit``: files for people and CI, in the format of their suffix."""
 
 from __future__ import annotations
 

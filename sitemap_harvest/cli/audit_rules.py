@@ -1,4 +1,4 @@
-"""The options ``--list-rules`` and ``--explain`` of ``scrapy harvest audit``: the catalogue of rules on a terminal."""
+"""The options ``--list-rules`` and ``--explain`` of ``sitemap-harvest audit``: the catalogue of rules on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy harvest crawl``: crawls sites, sitemaps or files into a file of URLs, and shows the result."""
+"""``sitemap-harvest crawl``: crawls sites, sitemaps or files into a file of URLs, and shows the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy harvest diff``: the changes between two stored runs of a site, without a crawl."""
+"""``sitemap-harvest diff``: the changes between two stored runs of a site, without a crawl."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy harvest query``: SQL over the snapshots of a store."""
+"""``sitemap-harvest query``: SQL over the snapshots of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy harvest runs``: lists, checks, prunes and compacts the runs of a store."""
+"""``sitemap-harvest runs``: lists, checks, prunes and compacts the runs of a store."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class RunOutcome(StrEnum):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of ``scrapy harvest crawl``."""
+        """The exit code of ``sitemap-harvest crawl``."""
         return list(RunOutcome).index(self)
 
     @property

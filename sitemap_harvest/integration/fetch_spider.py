@@ -1,6 +1,6 @@
 """``FetchSpider``: downloads single documents by URL, without robots.txt and without following references.
 
-Used by ``scrapy harvest validate``. Bodies are written to a folder, to be read after
+Used by ``sitemap-harvest validate``. Bodies are written to a folder, to be read after
 the crawl, however many there are.
 """
 

@@ -136,7 +136,7 @@ class RunReport(_Extensible):
     verdict: str
     """The result in one word, corresponding to the exit code."""
     exit_code: int
-    """The exit code of ``scrapy harvest crawl`` for this result."""
+    """The exit code of ``sitemap-harvest crawl`` for this result."""
     refused: str | None = None
     """Why it was refused before it began; ``None`` if it was not."""
     counts: Counts = field(default_factory=Counts)

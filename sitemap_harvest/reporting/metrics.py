@@ -150,7 +150,7 @@ def _ended(report: RunReport, previous: Mapping[str, float], file: str) -> Itera
     run = {"run": report.run, "job": report.job or "", "spider": report.spider, "version": report.version}
     yield gauge("run_info", "Identifies the last run that ended.", {tuple(run.values()): 1}, tuple(run))
     yield gauge("run_seconds", "Duration of the last run, in seconds.", report.seconds)
-    yield gauge("run_exit_code", "Exit code of scrapy harvest crawl for the last run.", report.exit_code)
+    yield gauge("run_exit_code", "Exit code of sitemap-harvest crawl for the last run.", report.exit_code)
     now = report.ended_at.timestamp()
     yield gauge("last_run_timestamp_seconds", "Time when the last run ended.", now)
     for name, help_, is_now in (

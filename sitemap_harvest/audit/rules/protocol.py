@@ -1,4 +1,4 @@
-"""Limits of the protocol, under the codes that ``scrapy harvest validate`` uses for them."""
+"""Limits of the protocol, under the codes that ``sitemap-harvest validate`` uses for them."""
 
 from __future__ import annotations
 
