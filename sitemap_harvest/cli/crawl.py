@@ -19,7 +19,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from sitemap_harvest.cli.output import tell
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
-from sitemap_harvest.config.named_targets import arguments_of
+from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.run_state import RUN
@@ -59,7 +59,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "targets",
         nargs="*",
         metavar="TARGET",
-        help="a site (https://www.example.com), a sitemap (https://www.example.com/sitemap.xml) or a file",
+        help="a site (https://www.example.com), a sitemap (https://www.example.com/sitemap.xml), or a file: a sitemap, "
+        "or a list of sites",
     )
 
 
@@ -86,6 +87,8 @@ def crawl(
         raise
     is_live = _set_up_log(opts, settings)
     start_log(settings)
+    for note in notes_on(arguments, opts.spargs):
+        tell(note)
     if has_output is False:
         tell(NO_OUTPUT)
     process = AsyncCrawlerProcess(settings)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from sitemap_harvest.config.site_lists import entries, host_in, text_of
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.well_known import robots_of
 from sitemap_harvest.errors import ArgumentError
@@ -19,10 +20,6 @@ from sitemap_harvest.urls import WHITESPACE, site_of, user_of, without_user
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_HOST = re.compile(
-    r"(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?(?::\d{1,5})?(?=[/?#]|$)|localhost(?::\d{1,5})?(?=/|$)",
-    re.IGNORECASE,
-)
 _DOCUMENT = re.compile(r"/[^?#]*\.(?:xml|gz|txt|rss|atom|json)(?:[?#]|$)", re.IGNORECASE)
 _HOST_NAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.\-]+")
 _ONE_SITE = "a site, such as https://www.example.com"
@@ -79,8 +76,13 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
     """
     logins = Credentials()
     sites = [_site("site", site, logins) for site in _parts(arguments, "site")]
-    file, root = arguments.get("sites"), arguments.get("root")
-    listed, no_sites = ([], []) if file is None else _listed_sites(file, logins)
+    files, root = arguments.get("sites", []), arguments.get("root")
+    files = files if isinstance(files, list) else [files]
+    listed, no_sites = [], []
+    for file in files:
+        sites_of_file, others = _listed_sites(file, logins)
+        listed += sites_of_file
+        no_sites += others
     candidates = [robots_of(site) for site in dict.fromkeys([*sites, *listed])]
     sitemaps = [document_address(name, logins) for name in _parts(arguments, "sitemap")]
     candidates += [Candidate(url=url, root=url) for url in dict.fromkeys(sitemaps)]
@@ -92,11 +94,11 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
         return targets
     if not (folder := Path(str(root))).is_dir():
         raise ArgumentError("root", root, "an existing folder")
-    if sitemaps and not (sites or file):
+    if sitemaps and not (sites or files):
         site = f", such as {site_of(sitemaps[0])}" if site_of(sitemaps[0]) else ""
         message = f"argument root={root!r}: it replaces a site, but {sitemaps[0]!r} is a sitemap; give the site{site}"
         raise ArgumentError("root", root, "used with a site", message=message)
-    if file or sitemaps or len(_parts(arguments, "site")) != 1:
+    if files or sitemaps or len(_parts(arguments, "site")) != 1:
         raise ArgumentError("root", root, "used with exactly one site=, which the folder replaces")
     return {**targets, "root": folder.resolve(), "only_site": sites[0]}
 
@@ -115,7 +117,7 @@ def document_address(name: str, logins: Credentials) -> str:
             return name
         raise ArgumentError("sitemap", given, f"{_ONE_DOCUMENT}; {_ESCAPES}" if "@" in given else _ONE_DOCUMENT)
     if "/" in name and not os.path.exists(name):  # noqa: PTH110 - Path raises on a long text
-        if _HOST.match(without_user(f"//{name}")[2:]):
+        if host_in(without_user(f"//{name}")[2:]):
             return logins.take("sitemap", f"https://{name}")
         if ":" in name.partition("@")[0] and "@" in name:
             raise ArgumentError("sitemap", name, f"a URL or an existing file; {_ESCAPES}")
@@ -146,22 +148,20 @@ def _has_port_in_range(site: str) -> bool:
 
 def _listed_sites(path: str, logins: Credentials) -> tuple[list[str], list[tuple[str, str]]]:
     try:
-        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+        text = text_of(path)
     except OSError as error:
         hint = "; use site= for a site" if "://" in path else ""
         reason = (error.strerror or str(error)).lower()
         raise ArgumentError("sites", path, f"{_FILE_OF_SITES} ({reason}){hint}") from error
     sites, no_sites = [], []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not (entry := re.sub(r"(?:^|\s)#.*", "", line).strip(WHITESPACE)):
-            continue
+    for number, entry in entries(text):
         try:
             sites.append(_site("sites", entry, logins))
         except ArgumentError as error:
             why = error.accepted.removeprefix(_ONE_SITE)
             why = f": {error}" if error.value is None else f" is not a site{why}"
-            entry = without_login(entry)[:100]
-            no_sites.append((entry, f"{path}, line {number}: {entry!r}{why}"))
+            shown = without_login(entry)[:100]
+            no_sites.append((shown, f"{path}, line {number}: {shown!r}{why}"))
     if not sites:
         raise ArgumentError("sites", path, f"{_FILE_OF_SITES}; this file has none")
     return sites, no_sites

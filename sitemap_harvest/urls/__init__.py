@@ -11,7 +11,16 @@ from sitemap_harvest.urls.address import (
     web_line,
 )
 from sitemap_harvest.urls.columns import AddressColumns, address_columns
-from sitemap_harvest.urls.key import document_key, host_of, registrable_domain, site_of, url_key, user_of, without_user
+from sitemap_harvest.urls.key import (
+    document_key,
+    has_known_suffix,
+    host_of,
+    registrable_domain,
+    site_of,
+    url_key,
+    user_of,
+    without_user,
+)
 from sitemap_harvest.urls.scope import Scope
 
 __all__ = [
@@ -23,6 +32,7 @@ __all__ = [
     "address_columns",
     "disqualifier",
     "document_key",
+    "has_known_suffix",
     "host_of",
     "join",
     "registrable_domain",

@@ -25,6 +25,9 @@ _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#
 _AUTHORITY = re.compile(r"(?>(.*)@)?+(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
 _USER = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:)?//)([^/?#\\]*)@", re.DOTALL)
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
+_KNOWN_SUFFIXES = frozenset(  # frequent, so that most runs need not load the list; and those of private networks
+    {"com", "org", "net", "localhost", "local", "internal", "example", "test", "invalid", "lan", "home", "corp"}
+)
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|%|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?#%]++")
 _ESCAPES = [f"%{byte:02X}" for byte in range(0x100)]
@@ -119,6 +122,12 @@ def registrable_domain(host: str) -> str | None:
         return f"{found.domain}.{found.suffix}" if found.domain else None
     labels = name.split(".")
     return ".".join(labels[-2:]) if len(labels) > 1 and all(labels[-2:]) else None
+
+
+def has_known_suffix(host: str) -> bool:
+    """Whether *host* ends in a public suffix, such as ``com``, or in a name that is reserved for private use."""
+    name = host.lower().removesuffix(".")
+    return name.rpartition(".")[2] in _KNOWN_SUFFIXES or bool(_extract()(name).suffix)
 
 
 def _authority(authority: str, scheme: str) -> str | None:

@@ -75,7 +75,8 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
 
 def test_a_target_without_urls_beside_others_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "good.xml").write_text(SITEMAP)
-    run = forked.scrapy("harvest", "audit", "good.xml", "typo.xml", "--fail-on", "never", cwd=tmp_path)
+    targets = ("-a", "sitemap=good.xml typo.xml")
+    run = forked.scrapy("harvest", "audit", *targets, "--fail-on", "never", cwd=tmp_path)
     assert run.returncode == 4, run.stderr
     typo = (tmp_path / "typo.xml").as_uri()
     assert f"\nNo URL was read from {typo}: not fetched: there is no such file\n" in run.stdout

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_harvest.config.named_targets import arguments_of, is_site
-from sitemap_harvest.errors import ArgumentError
 from tests import forked
 from tests.forked_program import scrapy_program
 from tests.site import Manner, Page, Site, index, robots, urlset
@@ -108,16 +106,16 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param([], "no action given", id="no-action"),
         pytest.param(["crawl"], "nothing to harvest: give a site, the URL of a sitemap, or a file", id="no-target"),
         pytest.param(["crawl", ""], "TARGET is empty: give a site", id="empty-target"),
-        pytest.param(["crawl", "x.xml", " "], "TARGET is empty: give a site", id="whitespace-target"),
+        pytest.param(["crawl", "a.example", " "], "TARGET is empty: give a site", id="whitespace-target"),
         pytest.param(["crawl", "a.example", "-a", "root="], "argument root is empty", id="empty-argument"),
-        pytest.param(["crawl", "x.xml", "-a", "bogus=1"], "argument bogus: unknown argument", id="unknown-argument"),
+        pytest.param(["crawl", "a.example", "-a", "bogus=1"], "bogus: unknown argument", id="unknown-argument"),
         pytest.param(
-            ["crawl", "x.xml", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
+            ["crawl", "a.example", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
         ),
-        pytest.param(["crawl", "x.xml", "--frob"], "unrecognized arguments: --frob", id="unknown-option"),
-        pytest.param(["crawl", "x.xml", "-O", "x.bogus"], "Unrecognized output format 'bogus'", id="unknown-format"),
-        pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
-        pytest.param(["crawl", "x.xml", "-s", "SITEMAP_HARVEST_DEPTH=1"], "unknown setting", id="unknown-setting"),
+        pytest.param(["crawl", "a.example", "--frob"], "unrecognized arguments: --frob", id="unknown-option"),
+        pytest.param(["crawl", "a.example", "-O", "x.bogus"], "Unrecognized output format", id="unknown-format"),
+        pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
+        pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_DEPTH=1"], "unknown setting", id="unknown-setting"),
         pytest.param(["crawl", "ftp://me:secret@a.example"], "'ftp://***@a.example': it must be", id="password"),
         pytest.param(["crawl", "http://me:se/secret@a.example/s.xml"], "'http://***@a.example/s.xml'", id="password-2"),
         pytest.param(
@@ -196,7 +194,7 @@ def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_th
     (tmp_path / "parts.py").write_text(
         "class Bug:\n    def open_spider(self):\n        raise ValueError('no database')\n"
     )
-    run = harvest("crawl", "s.xml", "-O", "urls.jsonl", "-s", 'ITEM_PIPELINES={"parts.Bug": 1}', cwd=tmp_path)
+    run = harvest("crawl", "a.example", "-O", "urls.jsonl", "-s", 'ITEM_PIPELINES={"parts.Bug": 1}', cwd=tmp_path)
     assert run.returncode == 1, run.stderr
     assert "no database" in run.stderr
     assert "sitemap_harvest/" not in run.stderr
@@ -204,7 +202,7 @@ def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_th
 
 @pytest.mark.parametrize("quiet", QUIET)
 def test_two_kinds_in_one_output_are_a_usage_error_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
-    run = harvest("crawl", "s.xml", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
+    run = harvest("crawl", "a.example", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
     assert run.stderr.count("would contain several kinds of items; set item_classes for this feed") == 1
 
@@ -294,36 +292,13 @@ def on_terminal(*arguments: str, cwd: Path, when: Mapping[str, Event] | None = N
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        pytest.param("https://www.example.com", True, id="site"),
-        pytest.param("https://www.example.com/", True, id="site-slash"),
-        pytest.param("www.example.com", True, id="host"),
-        pytest.param("http://localhost:8000", True, id="port"),
-        pytest.param("https://www.example.com/sitemap.xml", False, id="sitemap"),
-        pytest.param("https://www.example.com/?map=1", False, id="query"),
-        pytest.param("www.example.com/sitemap.xml", False, id="sitemap-without-scheme"),
-        pytest.param("sitemap.xml", False, id="file"),
-        pytest.param("folder/sitemap.xml", False, id="path"),
-        pytest.param("file:///tmp/sitemap.xml", False, id="file-url"),
-    ],
-)
-def test_a_target_without_a_path_is_a_site(target: str, expected: bool) -> None:
-    assert is_site(target) is expected
-
-
-@pytest.mark.quick
-def test_targets_become_arguments() -> None:
-    targets = ["https://a.example", "b.example", "https://a.example/s.xml", "c.xml"]
-    assert arguments_of(targets, {"limit": "5"}) == {
-        "site": ["https://a.example", "b.example"],
-        "sitemap": ["https://a.example/s.xml", "c.xml"],
-        "limit": "5",
-    }
-
-
-@pytest.mark.quick
-def test_duplicate_targets_are_rejected() -> None:
-    with pytest.raises(ArgumentError, match="is also given"):
-        arguments_of(["https://a.example"], {"site": "https://b.example"})
+def test_a_file_of_hosts_is_a_list_of_sites(tmp_path: Path) -> None:
+    with Site({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a", "/b")}) as site:
+        (tmp_path / "hosts.txt").write_text(f"{site.url.removeprefix('http://')}\n{site.url}/\n")
+        run = harvest("crawl", "hosts.txt", "-a", "emit=sites", "-O", "sites.jsonl", cwd=tmp_path)
+    note = (
+        "hosts.txt lists sites: each is searched for sitemaps. To read it as a list of URLs, use -a sitemap=hosts.txt"
+    )
+    assert run.stderr.count(f"{note}\n") == 1
+    rows = [json.loads(line) for line in (tmp_path / "sites.jsonl").read_text().splitlines()]
+    assert ("found", 2) in [(row["result"], row["urls"]) for row in rows]

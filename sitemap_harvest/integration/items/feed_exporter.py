@@ -284,8 +284,8 @@ def _check_conflicts(
     """Raise :exc:`OptionError` if an output of the run, or a report, is an input or the same file as another one."""
     inputs = [file_uri_to_path(one.url) for one in candidates if one.url.startswith("file:")]
     users = {_real(path): "an input of the run" for path in inputs}
-    if sites is not None:
-        users[_real(str(sites))] = f"the argument sites={str(sites)!r}"
+    files = sites if isinstance(sites, list) else [] if sites is None else [sites]
+    users |= {_real(str(file)): f"the argument sites={str(file)!r}" for file in files}
     outputs = [(f"the output {uri}", uri) for uri in map(str, feeds) if urlsplit(uri).scheme in {"", "file"}]
     for user, name in [*outputs, *reports.items()]:
         if name is None:

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.config.site_lists import FileKind, entries, host_in, kind_of_file, text_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.quick
+
+SITES, DOCUMENT, MIXED, HOME_PAGES = FileKind.SITES, FileKind.DOCUMENT, FileKind.MIXED, FileKind.HOME_PAGES
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "listed"),
+    [
+        pytest.param(b"a.example\nwww.b.example\n", SITES, ["a.example", "www.b.example"], id="hosts"),
+        pytest.param(b"a.example\n", SITES, ["a.example"], id="one-host"),
+        pytest.param(b"localhost:8000\n10.0.0.1\n", SITES, ["localhost:8000", "10.0.0.1"], id="local"),
+        pytest.param("пример.рф\nbücher.de/\n".encode(), SITES, ["пример.рф", "bücher.de/"], id="international"),
+        pytest.param(
+            b"https://a.example\nhttps://b.example/\n", SITES, ["https://a.example", "https://b.example/"], id="homes"
+        ),
+        pytest.param(b"https://a.example/\nb.example\n", SITES, ["https://a.example/", "b.example"], id="both"),
+        pytest.param(
+            b"\xef\xbb\xbfa.example\r\n\r\n# x\r\nb.example # y\r\n", SITES, ["a.example", "b.example"], id="bom"
+        ),
+        pytest.param("a.example\nb.de\n".encode("utf-16"), SITES, ["a.example", "b.de"], id="utf-16"),
+        pytest.param(b"a.example\rb.example", SITES, ["a.example", "b.example"], id="cr"),
+        pytest.param(b"1,a.example\n2,b.co.uk\n", SITES, ["a.example", "b.co.uk"], id="csv"),
+        pytest.param(
+            b'"Rank","Root Domain","Links"\n"1","a.example","1,000"\n"2","b.example","9"\n',
+            SITES,
+            ["a.example", "b.example"],
+            id="csv-header-quotes",
+        ),
+        pytest.param(b"Domain\na.example\nb.example\n", SITES, ["a.example", "b.example"], id="column-header"),
+        pytest.param(
+            b"https://a.example;5\nhttps://b.example;6\n",
+            SITES,
+            ["https://a.example", "https://b.example"],
+            id="homes-csv",
+        ),
+        pytest.param(b"a.example\nnot a host\nb.example\n", SITES, ["a.example", "not a host", "b.example"], id="flaw"),
+        pytest.param(b"https://a.example/\n", HOME_PAGES, ["https://a.example/"], id="one-home"),
+        pytest.param(b"https://a.example/x\nb.example\n", MIXED, ["https://a.example/x", "b.example"], id="pages"),
+        pytest.param(b"a.example/x\nb.example\n", MIXED, ["a.example/x", "b.example"], id="pages-without-scheme"),
+        pytest.param(
+            b"https://a.example/x,a.example\nhttps://b.example/y,b.example\n",
+            MIXED,
+            ["a.example", "b.example"],
+            id="columns",
+        ),
+        pytest.param(b"https://a.example/\nhttps://a.example/x\n", DOCUMENT, None, id="urls"),
+        pytest.param(b"url,lastmod\nhttps://a.example/x,2020-01-01\n", DOCUMENT, None, id="csv-urls"),
+        pytest.param(b"a.example/x\na.example/y\n", DOCUMENT, None, id="urls-without-scheme"),
+        pytest.param(b"a.xml\nb.xml\n", DOCUMENT, None, id="file-names"),
+        pytest.param(b"a.example,b.example\nc.example,d.example\n", DOCUMENT, None, id="two-columns-of-hosts"),
+        pytest.param(b"User-agent: *\nSitemap: https://a.example/s.xml\n", DOCUMENT, None, id="robots"),
+        pytest.param(b"<urlset><url><loc>https://a.example/</loc></url></urlset>", DOCUMENT, None, id="xml"),
+        pytest.param(b"\x1f\x8b\x08\0\0a.example\n", DOCUMENT, None, id="binary"),
+        pytest.param(b"Contact a.example\nor write\nto us\n", DOCUMENT, None, id="prose"),
+        pytest.param(b"", DOCUMENT, None, id="empty"),
+    ],
+)
+def test_what_a_file_lists(body: bytes, kind: FileKind, listed: list[str] | None, tmp_path: Path) -> None:
+    (tmp_path / "list").write_bytes(body)
+    assert kind_of_file(f"{tmp_path}/list") is kind
+    if listed is not None:
+        assert [entry for _, entry in entries(text_of(f"{tmp_path}/list"))] == listed
+
+
+def test_lines_keep_their_numbers() -> None:
+    assert [*entries("# sites\n\nrank,domain\n1,a.example\n2,b.example\n")] == [(4, "a.example"), (5, "b.example")]
+
+
+def test_only_the_start_of_a_large_file_is_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "list").write_bytes(b"".join(b"%d,host-%d.example\n" % (number, number) for number in range(9_000)))
+    assert kind_of_file(f"{tmp_path}/list") is SITES
+    (tmp_path / "line").write_bytes(b"a.example," * 100_000)
+    assert kind_of_file(f"{tmp_path}/line") is DOCUMENT
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        pytest.param("www.example.com/s.xml", "www.example.com", id="path"),
+        pytest.param("example.co.uk:8000?x", "example.co.uk:8000", id="port"),
+        pytest.param("shop.internal", "shop.internal", id="private"),
+        pytest.param("sitemap.xml", None, id="file"),
+        pytest.param("intranet", None, id="word"),
+        pytest.param("1.5", None, id="number"),
+    ],
+)
+def test_file_names_are_not_hosts(text: str, host: str | None) -> None:
+    assert host_in(text) == host
