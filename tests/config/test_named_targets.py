@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.errors import ArgumentError
 
 if TYPE_CHECKING:
