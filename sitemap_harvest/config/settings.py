@@ -209,6 +209,9 @@ class HarvestSettings:
     busy: str = _setting(
         "refuse", choice("refuse", "wait"), "What to do with a site that another run has locked in the same store"
     )
+    search_again: int = _setting(
+        7, whole(0), "Number of days after which a site without sitemaps is searched for sitemaps again"
+    )
     max_age: int = _setting(30 * 86_400, whole(), "Seconds after which a document is downloaded again")
     trust_lastmod: str = _setting(
         "auto",

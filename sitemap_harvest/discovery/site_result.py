@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from sitemap_harvest.discovery.well_known import WELL_KNOWN
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Outcome, SiteResult
 
 if TYPE_CHECKING:
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.discovery.site_state import SiteState
 
-_LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
 _MOST_NAMED = 3  # documents named in one reason
 
 
@@ -90,13 +90,14 @@ def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evid
     homes = [one for one in probes if one.found_by is FoundBy.HOME]
     if verdict := _of_unseen(site, probes, usual):
         return verdict
-    if homes and homes[0].outcome is Outcome.ABSENT and not site.has_robots and not named:
-        return SearchOutcome(
-            SiteResult.NOT_A_SITE, f"there is neither a robots.txt nor a home page; {_words(site, homes)}"
-        )
+    if not site.has_home and not site.has_robots and not named:
+        why = _words(site, homes) if site.postponed is None else site.postponed.reason
+        return SearchOutcome(SiteResult.NOT_A_SITE, f"there is neither a robots.txt nor a home page; {why}")
     robots = "robots.txt lists no sitemap" if site.has_robots else "there is no robots.txt"
     robots = "the sitemaps listed in robots.txt list no URLs" if site.is_declared else robots
     first = _words(site, named) if named else robots
+    if site.postponed is not None:
+        return SearchOutcome(SiteResult.ABSENT, f"{first}, and none is at {WELL_KNOWN[0]}; {site.postponed.reason}")
     home = ", nor does the home page lead to a sitemap" if homes else ""
     return SearchOutcome(SiteResult.ABSENT, f"{first}, and none of the {len(usual)} well-known paths exists{home}")
 
@@ -114,7 +115,7 @@ def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evid
         # A truncated robots.txt is unusable; a well-known path may have a response that cannot be read.
         cause = Cause.SERVER_ERROR if failed[0].outcome is Outcome.PARTIAL else failed[0].cause
         return SearchOutcome(SiteResult.UNREACHABLE, _words(site, failed), cause)
-    if any(one.outcome in _LOOKED_AT for one in usual):
+    if site.has_looked or site.postponed is not None:
         return None
     if forbidden := [one for one in probes if one.outcome is Outcome.FORBIDDEN]:
         return SearchOutcome(SiteResult.FORBIDDEN, _words(site, forbidden))

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate, NotFetched
+    from sitemap_harvest.discovery.past_search import PostponedSearch
     from sitemap_harvest.model import SitemapRecord
 
 
 MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
 _GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})
+_LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
+_UNCERTAIN = _VAIN | {Outcome.PARTIAL, Outcome.TOO_LARGE, Outcome.OVER_LIMIT}
 _NO_ROBOTS = frozenset({Kind.HTML, Kind.SOFT_404, Kind.EMPTY})  # responses of servers without a robots.txt
 _LISTS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
 _Value = TypeVar("_Value")
@@ -110,6 +113,18 @@ class SiteState:
     has_robots: bool = False
     is_declared: bool = False
     """Whether its robots.txt lists a sitemap."""
+    robots_digest: str | None = None
+    """Digest of its robots.txt; empty if there is none, ``None`` if that is not known."""
+    has_home: bool = True
+    """Whether it has a home page, as far as known."""
+    has_looked: bool = False
+    """Whether a well-known path has a usable response so far."""
+    is_conclusive: bool = True
+    """Whether no probe was blocked or failed so far: there may be a sitemap behind a failure."""
+    is_searched: bool = False
+    """Whether the search has tried everything, and its result is certain."""
+    postponed: PostponedSearch | None = None
+    """The search, if this run does not repeat it."""
     unavailable: str | None = None
     """Why it is not harvested at all, as text; ``None`` if it is."""
     is_over: bool = False
@@ -121,11 +136,20 @@ class SiteState:
         self.root = self.first.root
         self._search = search(self) if self.first.site_root else iter([self.first])
 
+    @property
+    def has_found(self) -> bool:
+        """Whether a document that lists URLs was found, also one that the user does not want."""
+        return bool(self.lists or self.skips or self.shared_from)
+
     def next_candidate(self) -> Candidate | None:
         """Return the next candidate to try if nothing was found so far; ``None`` if the search is over."""
-        if self.lists or self.skips or self.shared_from or self.limits.keys() - {"limit/depth"}:
+        if self.has_found or self.limits.keys() - {"limit/depth"}:
             return None
         return next(self._search, None)
+
+    def postpone(self, search: PostponedSearch) -> None:
+        """Take the result of the well-known paths and the home page from the last *search*."""
+        self.postponed, self.has_home = search, search.has_home
 
     def share(self, candidate: Candidate, url: str, owner: str) -> None:
         """Record that the document of *candidate*, found at *url*, was already claimed for *owner*."""
@@ -172,11 +196,24 @@ class SiteState:
         )
         self.has_robots |= candidate.site_root and record.kind is Kind.ROBOTS
         self.is_declared |= candidate.found_by is FoundBy.ROBOTS
+        if candidate.site_root or candidate.found_by.is_guess:
+            self._note_probe(candidate, record)
         is_whole = record.complete or has_twin or _misses_nothing(candidate, record)
         self.is_whole &= is_whole
         evidence = self._note_flaws(candidate, record)
         if not is_whole or evidence is not None:
             self.provenance.mark(self.provenance.flawed, key, evidence)
+
+    def _note_probe(self, candidate: Candidate, record: SitemapRecord) -> None:
+        """Record what *candidate*, a robots.txt or a guess, means for the search."""
+        if candidate.found_by is FoundBy.HOME:
+            self.has_home = record.outcome is not Outcome.ABSENT
+        self.has_looked |= candidate.found_by is FoundBy.WELL_KNOWN and record.outcome in _LOOKED_AT
+        is_missing = candidate.site_root and record.outcome is Outcome.FAILED and record.cause is None  # RFC 9309: 4xx
+        is_certain = is_missing or record.outcome not in _UNCERTAIN
+        self.is_conclusive &= is_certain
+        if candidate.site_root and is_certain:
+            self.robots_digest = (record.sha256 or "") if record.kind is Kind.ROBOTS else ""
 
     def _note_flaws(self, candidate: Candidate, record: SitemapRecord) -> Evidence | None:
         """Return why *candidate* may be incomplete; ``None`` if it is complete."""
@@ -208,6 +245,9 @@ class SiteState:
         """
         result, reason, cause = search_outcome(self, is_over=is_over)
         self.is_over = True
+        if self.postponed is not None and not self.has_found:
+            home, why = f"{self.base}/", self.postponed.reason
+            self.evidence.append(Evidence(url=home, found_by=FoundBy.HOME, outcome=Outcome.SKIPPED, reason=why))
         began, ended = self.started_at, self.ended_at
         record = SiteRecord(
             root=self.root,

@@ -1,7 +1,9 @@
 """The search for the sitemaps of one site: which documents are tried, in which order.
 
 It tries robots.txt, then usual file names, then the home page, then HTML sitemaps, each
-only if the ones before it found nothing.
+only if the ones before it found nothing. If the search is postponed
+(:mod:`sitemap_harvest.discovery.past_search`), it tries only robots.txt and the path
+where a new sitemap is most likely.
 """
 
 from __future__ import annotations
@@ -68,11 +70,12 @@ def search(site: SiteState) -> Iterator[Candidate]:
             yield Candidate(url=f"{variant}/robots.txt", root=site.root, found_by=FoundBy.VARIANT, site_root=True)
     if site.base is None:
         return
-    for path in (*WELL_KNOWN, "/", *PAGES):
+    for path in (*WELL_KNOWN, "/", *PAGES) if site.postponed is None else WELL_KNOWN[:1]:
         if path == "/":
             yield Candidate(url=f"{site.base}/", root=site.root, found_by=FoundBy.HOME, depth=1)
         elif site.consecutive_failures < _MOST_IN_A_ROW:
             yield Candidate(url=f"{site.base}{path}", root=site.root, found_by=FoundBy.WELL_KNOWN, depth=1)
+    site.is_searched = site.postponed is None and site.has_looked and site.is_conclusive
 
 
 def variants(site: str) -> tuple[str, ...]:

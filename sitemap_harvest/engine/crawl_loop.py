@@ -211,5 +211,7 @@ class CrawlLoop:
             known = stored.recall(lambda url: self.sites.is_visited(url, site.root)) if stored is not None else []
             if known or feeds_only:
                 return known
+            if (session := self._parts.session) is not None and (search := session.postponed_search(site)) is not None:
+                site.postpone(search)
         candidate = site.next_candidate()
         return [] if candidate is None else [candidate]

@@ -208,7 +208,7 @@ class Results:
         yield from self.site_record(record)
         if (session := self._parts.session) is None:
             return
-        if not (found := session.commit(record, shared, self._sites.owner, is_over=is_over)):
+        if not (found := session.commit(record, shared, self._sites.owner, state=site, is_over=is_over)):
             return
         self._summary.add_snapshot(found[-1].summary)
         for changes in found:

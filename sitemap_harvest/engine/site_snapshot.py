@@ -24,7 +24,7 @@ from sitemap_harvest.snapshots.conditional_requests import (
     is_trusted,
     observe,
 )
-from sitemap_harvest.snapshots.merge import merge_snapshot
+from sitemap_harvest.snapshots.merge import NEVER_READ, merge_snapshot
 from sitemap_harvest.snapshots.merge_policy import MergePolicy, final_key, merge_decision
 from sitemap_harvest.snapshots.removal import is_overdue, is_settled, needs_lister
 from sitemap_harvest.snapshots.store import DocumentRows, DocumentWriter
@@ -81,6 +81,8 @@ class SiteSnapshot:
         self._latest: dict[str, SitemapRecord] = {}  # the last record of each document
         self._taken_over = {document_key(url): kept for url, kept in writer.kept.items()}
         self._recalled: set[str] = set()
+        self.is_search_postponed = False
+        """Whether this run does not search the site for sitemaps again."""
         before, runs = writer.before, writer.history.runs
         self._feeds_only_runs = {run.id for run in runs if run.arguments.get("feeds_only") == "yes"}
         # By key, of the last snapshot:
@@ -341,6 +343,9 @@ class SiteSnapshot:
             absent_runs=self._options.absent_runs,
             pending=self._pending,
         )
+        if self.is_search_postponed:  # what is known of the paths that earlier searches tried is still valid
+            probed = (key for key, row in merged.items() if row.left == NEVER_READ and row.found_by.is_guess)
+            merged |= {key: replace(merged[key], left=None) for key in probed}
         rows = ((key, row, self._address(row.url)) for key, row in merged.items())
         return {key: row if address == row.url else replace(row, url=address) for key, row, address in rows}
 

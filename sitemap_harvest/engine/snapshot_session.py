@@ -6,9 +6,10 @@ import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.diff import compare
+from sitemap_harvest.discovery.past_search import PastSearch, search_digest
 from sitemap_harvest.engine.interfaces import SiteUnavailable
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
@@ -19,13 +20,15 @@ from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, compact,
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.discovery.past_search import PostponedSearch
+    from sitemap_harvest.discovery.site_state import SiteState
     from sitemap_harvest.engine.interfaces import ChangeDelivery, KnownDocument
     from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
@@ -71,6 +74,7 @@ class SnapshotSession:
         if config.baseline is not None and len(config.candidates) == 1:  # otherwise a log line reports it
             self.store.history(config.candidates[0].root).at(config.baseline, now=started_at)
         self._started_at = started_at
+        self._search_digest = search_digest({**options.bounds, "browser": config.browser or options.browser})
         self.run_id = run_id
         self._locks = SiteLocks(self.store.folder, self.run_id)
         self.sites: dict[str, SiteSnapshot] = {}
@@ -205,6 +209,32 @@ class SnapshotSession:
             rows -= writer.waiting
             self.guard(writer.flush)
 
+    def postponed_search(self, site: SiteState) -> PostponedSearch | None:
+        """Return the search of *site* if this run need not repeat it; ``None`` if the site did not respond yet.
+
+        It is never postponed while the last snapshot has URLs: they may have moved to a path
+        that only a search finds.
+        """
+        stored = self.sites.get(site.root)
+        before = None if stored is None else stored.writer.before
+        if stored is None or before is None or site.has_found or self._config.force or self._config.root is not None:
+            return None
+        if (last := PastSearch.of_json(before.run.search)) is None or len(before.row_ranges().row):
+            return None
+        postponed = last.postponed(
+            site, now=self._started_at, settings=self._search_digest, days=self._options.search_again
+        )
+        if postponed is not None and not stored.is_search_postponed:
+            stored.is_search_postponed = True
+            self._count("sitemap_harvest/searches_postponed", 1)
+        return postponed
+
+    def _search_of(self, site: SiteState, before: Snapshot | None) -> Mapping[str, Any]:
+        """Return the last complete search of *site*, in this run or before the snapshot *before*, as stored."""
+        if (search := PastSearch.of(site, at=self._started_at, settings=self._search_digest)) is not None:
+            return search.to_json()
+        return {} if before is None or site.has_found else before.run.search
+
     def _find(self, root: str | None, url: str) -> KnownDocument | None:
         """Return the document at *url* as stored in this run for the site *root*; ``None`` if it was not."""
         if root is None or root not in self._begun:
@@ -223,9 +253,10 @@ class SnapshotSession:
         shared: Sequence[tuple[Candidate, str]],
         owner_of: Callable[[str], str | None],
         *,
+        state: SiteState,
         is_over: bool,
     ) -> list[Changes]:
-        """Publish the snapshot of the site of *result*; return its changes since the baseline.
+        """Publish the snapshot of the site of *result*, whose *state* has ended; return its changes since the baseline.
 
         *shared* are the candidates that were read for other sites, each with its URL;
         *owner_of* returns the site for which the document at a URL was read. *is_over*:
@@ -240,7 +271,7 @@ class SnapshotSession:
             return []
         found: list[Changes] = []
         try:
-            found = self._commit(site, result, is_over=is_over)
+            found = self._commit(site, result, state, is_over=is_over)
         except WRITE_ERRORS as error:
             self.give_up(error)
         except Exception as error:  # noqa: BLE001 - damage or a bug at one site must not affect the others
@@ -261,7 +292,7 @@ class SnapshotSession:
         )
         self._count("sitemap_harvest/store_failed", 1)
 
-    def _commit(self, site: SiteSnapshot, result: SiteRecord, *, is_over: bool) -> list[Changes]:
+    def _commit(self, site: SiteSnapshot, result: SiteRecord, state: SiteState, *, is_over: bool) -> list[Changes]:
         now = datetime.now(UTC)
         writer = site.writer
         ledger = site.ledger(now=now)
@@ -275,6 +306,7 @@ class SnapshotSession:
             reason=result.reason,
             complete=is_over and all(map(_is_confirmed, ledger.values())),
             trust=site.observed(ledger),
+            search=self._search_of(state, writer.before),
             arguments={**self._config.recorded, **self._options.bounds},
         )
         snapshot = writer.seal(site.stored(ledger), run)  # not visible to readers yet

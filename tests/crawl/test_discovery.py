@@ -199,3 +199,14 @@ def test_a_well_known_path_named_by_robots_txt_is_read_once(serve, crawl):
     assert run.locs == [f"{site.url}/1"]
     assert site.requests == ["/robots.txt", "/sitemap.xml"]
     assert run.row(f"{site.url}/sitemap.xml")["found_by"] == "robots"
+
+
+def test_a_site_without_sitemaps_is_not_searched_in_each_run(serve, keep):
+    site = serve({"/robots.txt": robots(), "/": "<html><body><p>Welcome</p></body></html>"})
+    first, second, forced = keep(site), keep(site), keep(site, force="yes")
+    assert (len(first.requests), second.requests) == (27, ["/robots.txt", "/sitemap.xml"])
+    assert forced.requests == first.requests
+    assert [output.sites[0]["result"] for output in (first, second, forced)] == ["absent"] * 3
+    assert second.run.stats["sitemap_harvest/searches_postponed"] == 1
+    site.pages["/sitemap.xml"] = urlset("/a")
+    assert keep(site).locs == ["/a"]

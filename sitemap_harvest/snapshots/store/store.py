@@ -77,6 +77,9 @@ class Run:
     trust: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Statistics of the dates of each index up to this run: correct, missed, spurious, runs
     (:class:`~sitemap_harvest.snapshots.conditional_requests.LastmodStats`)."""
+    search: Mapping[str, Any] = field(default_factory=dict)
+    """The last complete search for sitemaps, if it found none: the fields of
+    :class:`~sitemap_harvest.discovery.past_search.PastSearch`; empty without one."""
     probe: Mapping[str, int] = field(default_factory=dict)
     """Of the last probe of its pages: ``listed`` (different URLs that may be requested), ``sample`` (those in the
     sample), ``seed``; empty without one."""
