@@ -6,24 +6,21 @@ import logging
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.filesize import decimal
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.log import get_scrapy_root_handler
 
+from sitemap_harvest.cli.crawl_summary import NO_OUTPUT, line, show
 from sitemap_harvest.cli.output import tell
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
-from sitemap_harvest.engine.run_state import RUN
-from sitemap_harvest.engine.run_summary import Tally
 from sitemap_harvest.errors import HarvestError, OptionError
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.json_log import start_log
@@ -32,7 +29,7 @@ from sitemap_harvest.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from scrapy.settings import Settings
 
@@ -48,8 +45,6 @@ EPILOG = "\n".join(
         *(f"  {name:<18} {argument.help}" for name, argument in ARGUMENTS.items()),
     ]
 )
-NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
-_MOST_PROBLEMS = 8  # codes shown; the document records have all of them
 _LOGGERS_OF_SET_UP = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
 
@@ -152,72 +147,3 @@ def _live_line(summary: Summary) -> Iterator[None]:
         yield
         for handler in handlers:
             handler.setStream(before)
-
-
-def line(summary: Summary, seconds: float) -> str:
-    """Return the line for a run that has taken *seconds*."""
-    rate = summary.urls / seconds if seconds > 0 else 0.0
-    if words := summary.probe_in_words():
-        return f"{words} · {int(seconds) // 60}:{int(seconds) % 60:02}"
-    return (
-        f"{summary.documents:,} documents done, {summary.queued:,} queued · {summary.urls:,} URLs"
-        f" · {rate:,.0f} per second · {int(seconds) // 60}:{int(seconds) % 60:02}"
-    )
-
-
-def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool | None) -> None:
-    """Print the table, and the failures as text; for *has_output* see :func:`crawl`."""
-    if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
-        return  # the log has the reason in one line; the audit of stored snapshots has its own output
-    table = Table(title=None, show_edge=False, pad_edge=False)
-    table.add_column("outcome")
-    for name in ("documents", "URLs", "bytes", "download (s)"):
-        table.add_column(name, justify="right")
-    size, seconds = (sum(getattr(one, name) for one in summary.tallies.values()) for name in ("bytes", "seconds"))
-    for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]:
-        if name == "total":
-            table.add_section()
-        table.add_row(name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
-    Console(stderr=True).print(table)
-    for line in _lines(summary, stats, has_output=bool(has_output)):
-        tell(line)
-    if summary.urls and has_output is False:
-        tell(NO_OUTPUT)
-
-
-def _lines(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> Iterator[str]:
-    if sum(summary.sites.values()) > 1:
-        yield summary.sites_in_words()
-    if summary.urls:
-        for title, notes in (("No URLs found:", summary.site_notes), ("Failed or incomplete:", summary.notes)):
-            if notes.first:
-                yield title
-                yield from (f"  {note}" for note, _ in notes.lines())
-        if summary.dropped:
-            yield f"URLs dropped by filters: {summary.filters_in_words()}"
-    else:
-        yield summary.why_nothing()
-    if words := summary.probe_in_words():
-        yield f"{words[0].upper()}{words[1:]}."
-    if words := summary.changes_in_words():
-        yield f"{words[0].upper()}{words[1:]}."
-    if summary.problems:
-        by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
-        most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
-        left_out = len(by_count) - _MOST_PROBLEMS
-        more = f", and {left_out} more code{'' if left_out == 1 else 's'}" if left_out > 0 else ""
-        yield f"Problems in the documents: {most}{more}"
-    yield _ending(summary, stats, has_output=has_output)
-
-
-def _ending(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> str:
-    reason = stats.get("finish_reason")
-    if reason is None:
-        lost = ": the output files may be truncated, and their previous contents are lost" if has_output else ""
-        return f"The run was aborted{lost}."
-    run = f"Run {stats[RUN]}: e" if RUN in stats else "E"
-    ended = f"{run}nded after {stats['elapsed_time_seconds']:,.1f} seconds"
-    if reason == "finished":
-        return f"{ended}."
-    known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'}"
-    return f"{ended}, early ({reason}){f': {known} not read' if summary.queued else ''}."

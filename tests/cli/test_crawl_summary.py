@@ -6,7 +6,7 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from sitemap_harvest.cli.crawl import line, show
+from sitemap_harvest.cli.crawl_summary import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
 from sitemap_harvest.model import Outcome
