@@ -14,7 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError, StoreError
+    from sitemap_harvest.api import HarvestProcessError, HarvestResult, ResultTable, harvest
+    from sitemap_harvest.errors import ArgumentError, HarvestError, MissingPackageError, OptionError, StoreError
     from sitemap_harvest.formats import Document, Limits, read
     from sitemap_harvest.model import (
         AuditSummary,
@@ -61,10 +62,13 @@ __all__ = [
     "FindingSample",
     "FoundBy",
     "HarvestError",
+    "HarvestProcessError",
+    "HarvestResult",
     "History",
     "Kind",
     "LastmodTrust",
     "Limits",
+    "MissingPackageError",
     "NotChecked",
     "Occurrence",
     "OptionError",
@@ -72,6 +76,7 @@ __all__ = [
     "PageRecord",
     "PageSource",
     "Problem",
+    "ResultTable",
     "Run",
     "Sample",
     "SiteRecord",
@@ -84,6 +89,7 @@ __all__ = [
     "UrlBatch",
     "UrlEntry",
     "__version__",
+    "harvest",
     "open_store",
     "read",
 ]
@@ -93,7 +99,15 @@ _HOMES = (
     "sitemap_harvest.model",
     "sitemap_harvest.formats",
     "sitemap_harvest.snapshots.store",
+    "sitemap_harvest.api",
 )
+_SPIDERS = {
+    "HarvestSpider": "sitemap_harvest.spiders",
+    "SitemapSpider": "sitemap_harvest.spiders.sitemap",
+    "ChangesSpider": "sitemap_harvest.spiders.sitemap",
+    "AuditSpider": "sitemap_harvest.spiders.sitemap",
+}
+"""Where the spiders are: not here, because they need Scrapy."""
 
 
 def __getattr__(name: str) -> Any:
@@ -107,4 +121,11 @@ def __getattr__(name: str) -> Any:
             if hasattr(module := import_module(home), name):
                 value = globals()[name] = getattr(module, name)
                 return value
+    if name in _SPIDERS:  # an AttributeError would become an ImportError without this text
+        raise ImportError(f"{name} is in another module, because it needs Scrapy: from {_SPIDERS[name]} import {name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, and those that are already imported."""
+    return sorted({*__all__, *globals()})

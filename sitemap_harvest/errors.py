@@ -67,3 +67,7 @@ class StoreError(HarvestError):
 
 class InvalidRunError(StoreError):
     """A text is neither a run ID, nor a date, nor a word such as ``latest``."""
+
+
+class MissingPackageError(HarvestError, ImportError):
+    """An optional package is not installed."""

@@ -22,7 +22,7 @@ if not _RANDOM:  # Hypothesis takes constants from all loaded modules, including
     assert callable(providers._get_local_constants)  # private, because no setting exists
     providers._get_local_constants = lambda: providers._local_constants
 
-_START_PROCESSES = {"cli", "crawl", "host", "services"}
+_START_PROCESSES = {"api", "cli", "crawl", "host", "services"}
 _TAKE_LONG = {*_START_PROCESSES, "docs", "histories"}
 _ONE_BY_ONE = "tests/docs/test_howtos.py"  # its tests take long and share nothing
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sitemap_harvest import frames
 from sitemap_harvest.errors import StoreError, there_is_no
 from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
@@ -159,18 +159,21 @@ class Snapshot:
 
     def relation(self, columns: Sequence[str] | None = None) -> Any:
         """Return the URLs, or *columns* of them, as a DuckDB relation with its own connection."""
-        import duckdb  # takes 0.1 seconds, and few need it
-
-        return duckdb.connect().from_arrow(self.urls(columns).read_all())
+        return frames.relation(self.urls(columns).read_all())
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the URLs, or *columns* of them, as a pandas data frame. Raises :exc:`StoreError` without pandas."""
-        _needs("pandas")
-        return self.urls(columns).read_all().to_pandas()
+        """Return the URLs, or *columns* of them, as a pandas data frame.
+
+        Raises :exc:`MissingPackageError` without pandas.
+        """
+        return frames.to_pandas(self.urls(columns).read_all())
 
     def to_polars(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the URLs, or *columns* of them, as a polars data frame. Raises :exc:`StoreError` without polars."""
-        return _needs("polars").from_arrow(self.urls(columns).read_all())
+        """Return the URLs, or *columns* of them, as a polars data frame.
+
+        Raises :exc:`MissingPackageError` without polars.
+        """
+        return frames.to_polars(self.urls(columns).read_all())
 
     @cached_property
     def _row_store(self) -> RowStore:
@@ -227,11 +230,3 @@ def robots_texts_of(table: pa.Table) -> dict[str, str]:
 def row_ranges_of(table: pa.Table, document: np.ndarray) -> RowRanges:
     """Return the row ranges in *table*, of the documents with the indexes *document*."""
     return RowRanges(document, *(table.column(name).to_numpy() for name in ("position", "row", "count")))
-
-
-def _needs(name: str) -> Any:
-    """Return the optional package *name*."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise StoreError(f"{name} is not installed: pip install {name}") from error

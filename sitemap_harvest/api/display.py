@@ -1,0 +1,123 @@
+"""Results as text, for terminals, and as HTML, for notebooks. What comes from a site is escaped."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from sitemap_harvest.escape import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from sitemap_harvest.api.result import HarvestResult
+
+_ROWS = 5
+_WIDTH = 100  # characters; a terminal may be wider, but the text may go to a file
+_WIDEST = 80  # characters of a cell in HTML
+_MAIN_COLUMNS = {
+    "urls": ("loc", "lastmod", "priority"),
+    "sitemaps": ("url", "kind", "outcome", "entries"),
+    "problems": ("document", "severity", "code", "count", "detail"),
+    "sites": ("root", "result", "documents", "urls"),
+    "changes": ("kind", "loc", "fields"),
+}
+"""The columns that are shown; of other kinds, the first few."""
+
+
+def table_as_text(name: str, table: pa.Table) -> str:
+    """Return the number of rows in *table*, and the first ones."""
+    if not table.num_rows:
+        return _size(name, table)
+    columns, rows = _head(name, table)
+    widths = _widths([columns, *rows])
+    lines = ["  ".join(map(_cell, row, widths)).rstrip() for row in [columns, *rows]]
+    return "\n".join([_size(name, table), *lines, *(["..."] if table.num_rows > len(rows) else [])])
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return the widths of columns that fit; the widest one is cut first."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > _WIDTH:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _cell(text: str, width: int) -> str:
+    """Return *text* with that width; a longer one is cut in the middle, because URLs differ at their ends."""
+    if len(text) > width:
+        half = (width - 1) // 2
+        text = f"{text[: width - 1 - half]}…{text[len(text) - half :]}"
+    return text.ljust(width)
+
+
+def table_as_html(name: str, table: pa.Table) -> str:
+    """Return the same as HTML."""
+    size = f"<p>{html.escape(_size(name, table))}</p>"
+    return f"{size}{_html_table(*_head(name, table))}" if table.num_rows else size
+
+
+def result_as_text(result: HarvestResult) -> str:
+    """Return the summary of *result*, and its failures."""
+    title, lines = _summary(result)
+    return "\n".join([title, *(f"  {line}" for line in lines), f"tables: {_sizes(result)}"])
+
+
+def result_as_html(result: HarvestResult) -> str:
+    """Return the same as HTML, with the first URLs."""
+    title, lines = _summary(result)
+    items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    urls = result.tables.get("urls")
+    return (
+        f"<p><b>{html.escape(title)}</b></p>{f'<ul>{items}</ul>' if items else ''}"
+        f"{'' if urls is None else urls._repr_html_()}<p>tables: {html.escape(_sizes(result))}</p>"
+    )
+
+
+def _summary(result: HarvestResult) -> tuple[str, list[str]]:
+    """Return the title of *result*, and a line for each thing that failed."""
+    if (report := result.summary) is None:
+        return "HarvestResult of a run that was killed", []
+    counts = report.counts
+    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.documents.items())
+    state = "complete" if result.complete else f"not complete ({report.verdict})"
+    title = f"HarvestResult, {state}: {counts.urls:,} URLs from {sum(counts.documents.values()):,} documents"
+    lines = [f"{site.root}: {site.result}: {site.reason}" for site in report.failed_sites]
+    return f"{title} ({outcomes})" if outcomes else title, [visible(line) for line in lines]
+
+
+def _sizes(result: HarvestResult) -> str:
+    return ", ".join(f"{name} ({len(table):,})" for name, table in result.tables.items())
+
+
+def _size(name: str, table: pa.Table) -> str:
+    rows = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
+    return f"{name}: {rows}, {table.num_columns} columns"
+
+
+def _head(name: str, table: pa.Table) -> tuple[list[str], list[list[str]]]:
+    """Return the names of the main columns of *table*, and their first values as text."""
+    columns = [column for column in _MAIN_COLUMNS.get(name, ()) if column in table.column_names]
+    part = table.slice(0, _ROWS).select(columns or table.column_names[:4])
+    return part.column_names, [[_text(value) for value in row.values()] for row in part.to_pylist()]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "isoformat") else str(value)
+    return visible(text.removesuffix("+00:00"))
+
+
+def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def cells(tag: str, texts: Sequence[str]) -> Iterator[str]:
+        for text in texts:
+            shown = _cell(text, min(len(text), _WIDEST))
+            yield f"<{tag} style='text-align: left' title='{html.escape(text)}'>{html.escape(shown)}</{tag}>"
+
+    body = "".join(f"<tr>{''.join(cells('td', row))}</tr>" for row in rows)
+    return f"<table><thead><tr>{''.join(cells('th', columns))}</tr></thead><tbody>{body}</tbody></table>"

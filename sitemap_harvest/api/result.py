@@ -1,0 +1,189 @@
+"""``HarvestResult``: what ``harvest()`` returns, and the temporary folder that holds it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import weakref
+from contextlib import suppress
+from datetime import datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sitemap_harvest.api import display
+from sitemap_harvest.api.table import ResultTable
+from sitemap_harvest.config.arguments import EMIT
+from sitemap_harvest.errors import HarvestError
+from sitemap_harvest.model import (
+    CATALOGUE,
+    Batch,
+    Change,
+    Problem,
+    SitemapRecord,
+    SiteRecord,
+    UrlEntry,
+    arrow_schema,
+)
+from sitemap_harvest.model.run import Counts, FailedSite, KeptSnapshot, Output, RunReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WHOLE = "whole"
+"""The result of a run that found URLs, and in which nothing failed."""
+
+
+class HarvestProcessError(HarvestError):
+    """The process of :func:`~sitemap_harvest.harvest` was killed or has failed, so the run is incomplete."""
+
+    def __init__(self, message: str, *, log: str, result: HarvestResult) -> None:
+        super().__init__(message)
+        self.log = log  #: The last lines of its log.
+        self.result = result  #: What it had harvested until then.
+
+
+class ProblemBatch(Batch[Problem]):
+    """Problems of documents as columns."""
+
+    row_type = Problem
+
+
+class ResultFolder:
+    """A temporary folder, which is removed when nothing refers to it, or when Python ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="sitemap_harvest-"))
+        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    @property
+    def report(self) -> Path:
+        """The closing record of the run."""
+        return self.path / "closing.json"
+
+    def file(self, kind: str) -> Path:
+        """Return the file of the records of *kind*."""
+        return self.path / f"{kind}.arrow"
+
+    def read(self, kind: str) -> pa.Table:
+        """Return the records of *kind*, mapped into memory; of a file that is cut, those in its whole batches.
+
+        Raises :exc:`HarvestError` if the folder was removed.
+        """
+        if not self.remove.alive:
+            raise HarvestError("the result was closed, and its files are removed")
+        schema, batches = EMIT[kind].schema(), []
+        with suppress(pa.ArrowInvalid, OSError):
+            reader = pa.ipc.open_stream(pa.memory_map(str(self.file(kind))))
+            schema = reader.schema
+            batches.extend(reader)
+        return pa.Table.from_batches(batches, schema)
+
+
+class HarvestResult:
+    """The result of a run: tables on disk, and its summary.
+
+    The files are removed when the result and its tables are no longer used, by :meth:`close`, or at the end of a
+    ``with`` block.
+    """
+
+    def __init__(self, folder: ResultFolder, kinds: Mapping[str, type[Batch[Any]]]) -> None:
+        """Read the result in *folder* of a run that has emitted *kinds*."""
+        self._folder = folder
+        self._kinds = kinds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return display.result_as_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.result_as_html(self)
+
+    def close(self) -> None:
+        """Remove the files. Tables that were not used before can no longer be read."""
+        self._folder.remove()
+
+    @cached_property
+    def tables(self) -> Mapping[str, ResultTable[Any]]:
+        """The tables by kind, in the order of the argument ``emit``; ``problems`` if there are ``sitemaps``."""
+        tables: dict[str, ResultTable[Any]] = {
+            kind: ResultTable(kind, batch_type, partial(self._folder.read, kind))
+            for kind, batch_type in self._kinds.items()
+        }
+        if (sitemaps := tables.get("sitemaps")) is not None:
+            tables["problems"] = ResultTable("problems", ProblemBatch, partial(_problems, sitemaps))
+        return tables
+
+    def _of_kind(self, kind: str) -> ResultTable[Any]:
+        if kind in self.tables:
+            return self.tables[kind]
+        needed = "sitemaps" if kind == "problems" else kind
+        store = ", and a store" if kind == "changes" else ""
+        raise HarvestError(f"the run has not emitted {kind}: add {needed} to the argument emit{store}")
+
+    @property
+    def urls(self) -> ResultTable[UrlEntry]:
+        """The URLs: one :class:`UrlEntry` for each time that a document lists one."""
+        return self._of_kind("urls")
+
+    @property
+    def sitemaps(self) -> ResultTable[SitemapRecord]:
+        """The documents, read or not: one :class:`SitemapRecord` each."""
+        return self._of_kind("sitemaps")
+
+    @property
+    def problems(self) -> ResultTable[Problem]:
+        """The problems of the documents: one :class:`Problem` for each document and code, and its ``severity``."""
+        return self._of_kind("problems")
+
+    @property
+    def sites(self) -> ResultTable[SiteRecord]:
+        """The targets: one :class:`SiteRecord` each."""
+        return self._of_kind("sites")
+
+    @property
+    def changes(self) -> ResultTable[Change]:
+        """The changes since the last snapshot, of a run with a store: one :class:`Change` each."""
+        return self._of_kind("changes")
+
+    @cached_property
+    def summary(self) -> RunReport | None:
+        """The counts of the run, and what failed; ``None`` if its process was killed."""
+        try:
+            record = json.loads(self._folder.report.read_bytes())
+        except FileNotFoundError:
+            return None
+        record["outputs"] = [one for one in record["outputs"] if not one["uri"].startswith(str(self._folder.path))]
+        return _report(record)
+
+    @property
+    def complete(self) -> bool:
+        """Whether URLs were found, and nothing failed."""
+        return self.summary is not None and self.summary.verdict == WHOLE
+
+
+def _problems(sitemaps: ResultTable[Any]) -> pa.Table:
+    """Return the problems of all documents, with their severities."""
+    schema = arrow_schema(Problem)
+    lists = sitemaps["problems"].combine_chunks()
+    table = pa.Table.from_struct_array(pc.list_flatten(lists)).cast(schema)
+    severities = pa.array([CATALOGUE[code].severity for code in table.column("code").to_pylist()], pa.string())
+    return table.add_column(1, "severity", severities)
+
+
+def _report(record: dict[str, Any]) -> RunReport:
+    """Return the report in a closing record."""
+    parts: dict[str, Any] = {"counts": Counts(**record["counts"])}
+    for name, part in (("failed_sites", FailedSite), ("outputs", Output), ("snapshots", KeptSnapshot)):
+        parts[name] = tuple(part(**one) for one in record[name])
+    times = {name: datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at")}
+    return RunReport(**{**record, **parts, **times})

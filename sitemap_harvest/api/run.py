@@ -1,0 +1,129 @@
+"""The function ``harvest()``: checks its arguments, runs the crawl in a process, and returns its result."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from inspect import Parameter, Signature, signature
+from typing import Any
+
+from sitemap_harvest.api.crawl_process import packed, run_job
+from sitemap_harvest.api.result import HarvestProcessError, HarvestResult, ResultFolder
+from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_store
+from sitemap_harvest.config.named_targets import arguments_of
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
+
+Target = str | os.PathLike[str]
+_EMIT = ("urls", "sitemaps", "sites")
+_TARGETS = "a text or a path, or several"
+_STORE, _CLOSING = "SITEMAP_HARVEST_STORE", "SITEMAP_HARVEST_CLOSING"
+
+
+def harvest(
+    targets: Target | Iterable[Target] = (), *, settings: Mapping[str, Any] | None = None, **arguments: Any
+) -> HarvestResult:
+    """Harvest *targets*, and return the result when the run has ended.
+
+    *targets*: a site, a sitemap, a folder or a file, or several, as for the command ``crawl``. *arguments* are the
+    arguments of the spider, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and ``False`` mean ``yes`` and
+    ``no``. *settings* are settings of Scrapy and of this package. ``emit`` is ``urls,sitemaps,sites`` unless given,
+    and also ``changes`` with a store.
+
+    The run has its own process. Its log goes to :mod:`logging`, so only warnings are shown unless you configure it.
+    Exceptions such as :exc:`KeyboardInterrupt` end the run. Raises :exc:`ArgumentError` and :exc:`OptionError` for an
+    invalid argument or setting, and :exc:`HarvestProcessError` if the process was killed or has failed. Failed
+    documents and sites raise no exception: see :attr:`HarvestResult.complete` and :attr:`HarvestResult.summary`.
+    """
+    options = _checked_settings(settings)
+    given = _arguments(targets, arguments, has_store=bool(options.get(_STORE)))
+    config = RunConfig.of(given)
+    check_store(config, config.store or HarvestSettings.from_settings(options).store)
+    if config.consumer is not None:
+        message = "argument consumer: a result is temporary, and is no delivery; use baseline, or a run with an output"
+        raise ArgumentError("consumer", config.consumer, "given to a run with an output", message=message)
+    folder = ResultFolder()
+    try:
+        code, log = run_job(packed(_job(given, options, config, folder)))
+    except BaseException:
+        folder.remove()
+        raise
+    result = HarvestResult(folder, config.emit)
+    if (report := result.summary) is None or code != 0:
+        raise HarvestProcessError(_failure(code, log), log=log, result=result)
+    if report.refused:
+        raise HarvestError(report.refused)
+    if report.finish_reason == "output_failed":
+        message = f"the result could not be written to {folder.path}; set TMPDIR to a folder on a larger disk"
+        raise HarvestProcessError(message, log=log, result=result)
+    return result
+
+
+def _job(
+    given: Mapping[str, Any], options: Mapping[str, Any], config: RunConfig, folder: ResultFolder
+) -> dict[str, Any]:
+    return {
+        "arguments": given,
+        "settings": options,
+        "files": {kind: str(folder.file(kind)) for kind in config.emit},
+        "folder": str(folder.path),
+        "closing": str(folder.report),
+        "log_level": min(logging.INFO, logging.getLogger(__name__).getEffectiveLevel()),
+    }
+
+
+def _signature() -> Signature:
+    """Return the signature with the spider's arguments by name, for notebooks and ``help()``."""
+    own = [one for one in signature(harvest).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    named = [Parameter(name, Parameter.KEYWORD_ONLY, default=argument.default) for name, argument in ARGUMENTS.items()]
+    return Signature([*own, *named], return_annotation="HarvestResult")
+
+
+setattr(harvest, "__signature__", _signature())  # noqa: B010 - functions have no such attribute for mypy
+
+
+def _checked_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return *settings* as a dictionary; of a ``Settings`` object of Scrapy, those that are not Scrapy's defaults."""
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping):
+        raise OptionError(f"settings is {settings!r}; it must be a dictionary of names and values")
+    if _CLOSING in settings:
+        raise OptionError(f"{_CLOSING} cannot be set here: the attribute summary of the result has the closing record")
+    priority = getattr(settings, "getpriority", lambda _: 1)
+    options = {name: value for name, value in settings.items() if priority(name)}
+    HarvestSettings.from_settings(options)
+    return options
+
+
+def _arguments(targets: Target | Iterable[Target], arguments: Mapping[str, Any], *, has_store: bool) -> dict[str, Any]:
+    """Return the arguments of the spider."""
+    if isinstance(targets, (str, os.PathLike)):
+        targets = [targets]
+    elif not isinstance(targets, Iterable) or isinstance(targets, bytes):
+        raise ArgumentError("targets", targets, _TARGETS)
+    for target in (targets := list(targets)):
+        if not isinstance(target, (str, os.PathLike)):
+            raise ArgumentError("targets", target, _TARGETS)
+    given = {name: _plain(value) for name, value in arguments.items() if value is not None}
+    given = arguments_of([str(os.fspath(target)) for target in targets], given)
+    given.setdefault("emit", [*_EMIT, "changes"] if has_store or "store" in given else [*_EMIT])
+    return given
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* as it is given to ``-a``, if it is a type that only Python has."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, timedelta):
+        return f"{int(value.total_seconds())}s"
+    return value
+
+
+def _failure(code: int, log: str) -> str:
+    how = f"was killed by signal {-code}" if code < 0 else f"has failed with exit code {code}"
+    return f"the process of the run {how}; the last lines of its log:\n{log or '(none)'}"

@@ -1,0 +1,91 @@
+"""The program of the process that ``sitemap_harvest.harvest()`` starts: crawls, and writes the items to files.
+
+Its standard input carries the job, pickled, and ends when the caller no longer wants the result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import shutil
+import sys
+import time
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import Settings
+
+from sitemap_harvest.config.arguments import EMIT
+from sitemap_harvest.escape import escape_log
+from sitemap_harvest.integration.default_settings import ALL
+from sitemap_harvest.reporting.json_log import start_log
+from sitemap_harvest.spiders.sitemap import SitemapSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_GRACE_SECONDS = 10  # to end orderly: a host may hang, and nobody waits for the result
+_EXPORTER = "sitemap_harvest.integration.items.arrow_exporter.ArrowExporter"
+
+
+def main() -> None:
+    """Run the job in the standard input."""
+    job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that has started this one
+    settings = settings_of(job)
+    escape_log()
+    process = AsyncCrawlerProcess(settings)
+    start_log(settings)
+    crawler = process.create_crawler(SitemapSpider)
+    left: list[bool] = []
+
+    def watch() -> None:
+        loop = asyncio.get_running_loop()
+
+        def wait() -> None:
+            os.read(sys.stdin.fileno(), 1)  # not through its buffer, whose lock Python needs at its end
+            left.append(True)
+            asyncio.run_coroutine_threadsafe(crawler.stop_async(), loop)
+            time.sleep(_GRACE_SECONDS)
+            shutil.rmtree(job["folder"], ignore_errors=True)
+            os._exit(1)
+
+        Thread(target=wait, daemon=True).start()
+
+    crawler.signals.connect(watch, signal=signals.spider_opened, weak=False)
+    process.crawl(crawler, **job["arguments"])
+    process.start()
+    if left:  # the caller may have been killed, and then removes nothing
+        shutil.rmtree(job["folder"], ignore_errors=True)
+    sys.exit(1 if process.bootstrap_failed else 0)
+
+
+def settings_of(job: Mapping[str, Any]) -> Settings:
+    """Return the settings of the run: the package's, those of the user, and those that return its result."""
+    settings = Settings()
+    settings.setdict(ALL, priority="project")
+    settings.setdict({"STATS_DUMP": False, "SITEMAP_HARVEST_LOG": "json", "LOG_LEVEL": job["log_level"]}, "project")
+    settings.setdict(job["settings"], priority="cmdline")
+    feeds = {
+        path.replace("%", "%%"): {
+            "format": "arrow",
+            "item_classes": [EMIT[kind].row_type],
+            "overwrite": True,
+            "store_empty": True,
+            "batch_item_count": 0,
+        }
+        for kind, path in job["files"].items()
+    }
+    own = {
+        "FEED_EXPORTERS": {**settings.getdict("FEED_EXPORTERS"), "arrow": _EXPORTER},
+        "FEEDS": {**settings.getdict("FEEDS"), **feeds},
+        "SITEMAP_HARVEST_CLOSING": job["closing"].replace("%", "%%"),
+    }
+    settings.setdict(own, priority="cmdline")
+    return settings
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Item exporter for Arrow IPC streams, which are readable up to the last batch if the process is killed.
+
+Format: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
+"""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
+from scrapy import exporters
+
+from sitemap_harvest.integration.items.exporters import BatchExporter
+
+if TYPE_CHECKING:
+    from sitemap_harvest.model import Batch
+
+
+class ArrowExporter(BatchExporter):
+    """The columns of one kind of items, uncompressed, so that the file can be mapped into memory."""
+
+    can_append = False
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        options.setdefault("dont_fail", True)
+        exporters.BaseItemExporter.__init__(self, **options)
+        self._waiting = []
+        self._file = file
+        self._writer: Any = None
+
+    def finish_exporting(self) -> None:
+        """Write the buffered rows, and the end of the stream."""
+        super().finish_exporting()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self, batch: Batch[Any]) -> None:
+        if self._writer is None:
+            self._writer = pa.ipc.new_stream(self._file, batch.arrow.schema)
+        self._writer.write_batch(batch.arrow)

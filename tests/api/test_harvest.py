@@ -1,0 +1,356 @@
+"""Runs from Python, each with its real process."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import sitemap_harvest
+from sitemap_harvest import ArgumentError, HarvestError, HarvestProcessError, HarvestResult, OptionError, harvest
+from sitemap_harvest.config.arguments import ARGUMENTS
+from tests.site import Site, index, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from email.message import Message
+
+ROOT = Path(__file__).parents[2]
+PAGES = {"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a", "/b")}
+FLAWED = {
+    "/robots.txt": robots("/i.xml"),
+    "/i.xml": index("/s.xml", "/gone.xml"),
+    "/s.xml": urlset("/a?x=1&y=2", "/b"),
+}
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with Site(dict(PAGES)) as site:
+        yield site
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have results below a folder of their own, which is empty in the end."""
+    (parent := tmp_path / "results").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(parent))
+    yield
+    assert list(parent.iterdir()) == []
+
+
+def locs(result: HarvestResult) -> list[str]:
+    return result.urls["loc"].to_pylist()
+
+
+def script(text: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a script without a main guard."""
+    (file := folder / "script.py").write_text(textwrap.dedent(text))
+    (parent := folder / "results").mkdir(exist_ok=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TMPDIR": str(parent)}
+    return subprocess.Popen(
+        [sys.executable, str(file), *arguments],
+        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def children(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def has_open(pid: int, file: Path) -> bool:
+    """Whether the process has the pipe open, as named in /proc."""
+    found = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.add(descriptor.readlink())
+    return file in found
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process still does something: one that nobody waited for remains as a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the process of the run in /proc")
+
+
+@pytest.mark.quick
+def test_a_site_with_a_flaw_is_harvested_into_tables() -> None:
+    with Site(dict(FLAWED)) as site:
+        result = harvest(site.url)
+    assert locs(result) == [f"{site.url}/a?x=1&y=2", f"{site.url}/b"]
+    assert [row.loc for row in result.urls] == locs(result)
+    assert dict(zip(result.sitemaps["url"].to_pylist(), result.sitemaps["outcome"].to_pylist(), strict=True)) == {
+        f"{site.url}/robots.txt": "read",
+        f"{site.url}/i.xml": "read",
+        f"{site.url}/s.xml": "read",
+        f"{site.url}/gone.xml": "absent",
+    }
+    assert [(row.code, row.count) for row in result.problems] == [("xml/not-well-formed", 1), ("xml/bare-ampersand", 1)]
+    assert result.problems["severity"].to_pylist() == ["error", "error"]
+    assert [(row.root, row.result, row.urls) for row in result.sites] == [(site.url, "found", 2)]
+    assert list(result.tables) == ["urls", "sitemaps", "sites", "problems"]
+    assert not result.complete
+    assert (result.summary.verdict, result.summary.counts.urls, result.summary.outputs) == ("partly-failed", 2, ())
+    assert repr(result).startswith("HarvestResult, not complete (partly-failed): 2 URLs from 4 documents (")
+
+
+@pytest.mark.quick
+def test_a_run_that_reads_everything_is_complete(site: Site) -> None:
+    with harvest([site.url], limit=5, include="/a", settings={"RETRY_TIMES": 0}) as result:
+        assert (locs(result), result.complete) == ([f"{site.url}/a"], True)
+    with pytest.raises(HarvestError, match="the result was closed"):
+        len(result.sitemaps)
+
+
+def test_targets_are_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site) -> None:
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "sitemap.xml").write_text(urlset("https://b.example/2"))
+    monkeypatch.chdir(tmp_path)
+    assert locs(harvest(Path("s.xml"))) == ["https://a.example/1"]
+    assert sorted(locs(harvest(iter(["s.xml", f"{site.url}/s.xml"])))) == [
+        f"{site.url}/a", f"{site.url}/b", "https://a.example/1"
+    ]  # fmt: skip
+    assert locs(harvest("https://b.example", root=tmp_path / "public")) == ["https://b.example/2"]
+    assert locs(harvest(site=site.url)) == [f"{site.url}/a", f"{site.url}/b"]
+
+
+def test_values_of_python_types_are_accepted(site: Site) -> None:
+    result = harvest(
+        site.url, since=timedelta(days=7), prune_index=False, missing_lastmod="keep", lang=None, emit=["urls"]
+    )
+    assert locs(result) == [f"{site.url}/a", f"{site.url}/b"]
+    assert result.summary.arguments["since"] == "604800s"
+    assert list(result.tables) == ["urls"]
+    with pytest.raises(HarvestError, match="has not emitted problems: add sitemaps to the argument emit"):
+        _ = result.problems
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("targets", "arguments", "message"),
+    [
+        pytest.param("", {}, "TARGET is empty: give a site", id="empty"),
+        pytest.param([], {}, "nothing to harvest: give a site", id="none"),
+        pytest.param(5, {}, "argument targets=5: it must be a text or a path", id="number"),
+        pytest.param(b"a.example", {}, "argument targets=b'a.example': it must be", id="bytes"),
+        pytest.param([5], {}, "argument targets=5: it must be a text or a path", id="number-in-list"),
+        pytest.param("a.example", {"sinse": "7d"}, "did you mean since?", id="unknown"),
+        pytest.param("a.example", {"since": "7"}, "argument since='7': it must be a date", id="value"),
+        pytest.param("a.example", {"force": True}, "argument force='yes': it requires a store", id="no-store"),
+        pytest.param("a.example", {"root": "nowhere"}, "argument root='nowhere': it must be an existing", id="folder"),
+        pytest.param("a.example", {"store": "x", "consumer": "c", "emit": "changes"}, "no delivery", id="consumer"),
+    ],
+)
+def test_a_wrong_argument_is_an_error_before_anything_starts(
+    targets: Any, arguments: Mapping[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with pytest.raises(ArgumentError) as raised:
+        harvest(targets, **arguments)
+    assert message in str(raised.value)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        pytest.param({"SITEMAP_HARVEST_MAX_DEPTH": 0}, "SITEMAP_HARVEST_MAX_DEPTH is 0", id="value"),
+        pytest.param({"SITEMAP_HARVEST_MAX_DEPHT": 3}, "did you mean SITEMAP_HARVEST_MAX_DEPTH", id="name"),
+        pytest.param({"SITEMAP_HARVEST_CLOSING": "x"}, "the attribute summary", id="closing"),
+        pytest.param("LOG_LEVEL=INFO", "it must be a dictionary", id="text"),
+        pytest.param({"EXTENSIONS": {type("Local", (), {}): 0}}, "cannot be sent to the process", id="local-class"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_before_anything_starts(
+    settings: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    with pytest.raises(OptionError) as raised:
+        harvest("a.example", settings=settings)
+    assert message in str(raised.value)
+
+
+def test_what_only_the_process_can_check_is_an_error_too(site: Site) -> None:
+    with pytest.raises(HarvestError, match=r"^FEED_EXPORT_ENCODING is 'klingon'"):
+        harvest(site.url, settings={"FEED_EXPORT_ENCODING": "klingon"})
+    assert site.requests == []
+
+
+def test_a_store_adds_the_changes(site: Site, tmp_path: Path) -> None:
+    assert len(harvest(site.url, store=tmp_path / "store").changes) == 0
+    site.pages["/s.xml"] = urlset("/b", "/c")
+    result = harvest(site.url, settings={"SITEMAP_HARVEST_STORE": str(tmp_path / "store")})
+    assert sorted((row.kind, row.loc) for row in result.changes) == [
+        ("added", f"{site.url}/c"), ("removed", f"{site.url}/a")
+    ]  # fmt: skip
+    assert locs(result) == [f"{site.url}/b", f"{site.url}/c"]
+
+
+def test_a_host_that_does_not_exist_is_a_result(caplog: pytest.LogCaptureFixture) -> None:
+    result = harvest("http://nowhere.invalid", settings={"RETRY_TIMES": 0})
+    assert (len(result.urls), result.complete, result.summary.verdict) == (0, False, "unreachable")
+    assert [(site.root, site.cause) for site in result.summary.failed_sites] == [("http://nowhere.invalid", "dns")]
+    assert "http://nowhere.invalid: unreachable" in repr(result)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "No URL was found" in caplog.text
+
+
+def test_the_log_goes_to_loggers_of_the_same_names(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        harvest(site.url)
+    assert any(record.name == "sitemap" and "2 URLs from 2 documents" in record.message for record in caplog.records)
+    assert {record.name for record in caplog.records} >= {"scrapy.core.engine", "sitemap"}
+
+
+@pytest.mark.quick
+def test_it_runs_inside_an_event_loop_and_in_threads(site: Site) -> None:
+    async def main() -> list[HarvestResult]:
+        return [harvest(site.url)]
+
+    expected = [f"{site.url}/a", f"{site.url}/b"]
+    with ThreadPoolExecutor() as threads:
+        waiting = [threads.submit(harvest, site.url) for _ in range(2)]
+        results = [*asyncio.run(main()), *(one.result() for one in waiting)]
+    assert [locs(result) for result in results] == [expected] * 3
+
+
+def test_it_runs_twice_in_a_script_which_loads_no_scrapy(site: Site, tmp_path: Path) -> None:
+    text = """
+        import sys
+        from sitemap_harvest import harvest
+        for _ in range(2):
+            print(harvest(sys.argv[1]).urls["loc"].to_pylist())
+        print("scrapy" in sys.modules, "twisted" in sys.modules)
+    """
+    out, err = script(text, tmp_path, site.url).communicate(timeout=PATIENCE_SECONDS)
+    assert out.splitlines() == [str([f"{site.url}/a", f"{site.url}/b"])] * 2 + ["False False"]
+    assert err == ""
+
+
+@pytest.mark.quick
+def test_a_table_outlives_its_result(site: Site, tmp_path: Path) -> None:
+    urls = harvest(site.url).urls
+    assert urls.relation(["loc"]).order("loc desc").fetchall() == [(f"{site.url}/b",), (f"{site.url}/a",)]
+    assert pa.table(urls) == urls.to_arrow()
+    assert sum(len(batch) for batch in urls.batches()) == len(urls) == 2
+    with pytest.raises(HarvestError, match="urls has no column 'lco': loc, loc_raw"):
+        urls.to_arrow(["lco"])
+    assert len(list((tmp_path / "results").iterdir())) == 1
+
+
+def test_data_frames(site: Site) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    result = harvest(site.url)
+    frame = result.urls.to_pandas(["loc", "lastmod"])
+    assert frame["loc"].tolist() == locs(result)
+    assert isinstance(frame["lastmod"].dtype, pandas.DatetimeTZDtype)
+    assert result.urls.to_polars()["loc"].to_list() == locs(result)
+    assert polars.DataFrame(result.sitemaps)["outcome"].to_list() == ["read", "read"]
+
+
+@linux
+def test_an_interrupt_ends_the_script_and_its_process(tmp_path: Path) -> None:
+    text = """
+        import sys
+        from sitemap_harvest import harvest
+        try:
+            harvest(sys.argv[1])
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    is_requested, may_answer = Event(), Event()
+
+    def answer(_: Message) -> str:
+        is_requested.set()
+        may_answer.wait(PATIENCE_SECONDS)
+        return urlset("/a")
+
+    with Site({**PAGES, "/s.xml": answer}) as site:
+        process = script(text, tmp_path, site.url)
+        assert is_requested.wait(PATIENCE_SECONDS)
+        (child,) = children(process.pid)
+        pipe = Path(f"/proc/{child}/fd/0").readlink()
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: not has_open(process.pid, pipe))  # it has told the process to end
+        may_answer.set()
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (out, err, process.returncode) == ("interrupted\n", "", 0)
+    assert not is_running(child)
+
+
+@linux
+def test_a_script_that_is_killed_takes_its_process_with_it(tmp_path: Path) -> None:
+    text = """
+        import sys
+        from sitemap_harvest import harvest
+        harvest(sys.argv[1])
+    """
+    is_requested, may_answer = Event(), Event()
+
+    def answer(_: Message) -> str:
+        is_requested.set()
+        may_answer.wait(PATIENCE_SECONDS)
+        return urlset("/a")
+
+    with Site({**PAGES, "/s.xml": answer}) as site:
+        process = script(text, tmp_path, site.url)
+        assert is_requested.wait(PATIENCE_SECONDS)
+        (child,) = children(process.pid)
+        process.kill()
+        process.wait()
+        may_answer.set()
+        wait_until(lambda: not is_running(child))
+    process.communicate()
+
+
+@linux
+def test_a_process_that_is_killed_is_an_error_with_what_was_read() -> None:
+    batch = urlset(*(f"/{number}" for number in range(10_000)))
+
+    def answer(_: Message) -> str:
+        (child,) = children(os.getpid())
+        os.kill(child, signal.SIGKILL)
+        return urlset("/never")
+
+    pages = {"/robots.txt": robots("/1.xml"), "/1.xml": batch}
+    with Site({**pages, "/robots.txt": robots("/1.xml", "/2.xml"), "/2.xml": answer}) as site:
+        with pytest.raises(HarvestProcessError, match="was killed by signal 9; the last lines of its log:\nINFO") as it:
+            harvest(site.url, settings={"SITEMAP_HARVEST_CONCURRENCY": 1})
+        read = it.value.result
+    assert it.value.log
+    assert (read.summary, read.complete) == (None, False)
+    assert locs(read) == [f"{site.url}/{number}" for number in range(len(read.urls))]
+    assert "of a run that was killed" in repr(read)
+    it.value.result.close()
+
+
+@pytest.mark.quick
+def test_the_signature_and_the_names_complete_in_editors() -> None:
+    names = list(inspect.signature(harvest).parameters)
+    assert names == ["targets", "settings", *ARGUMENTS]
+    assert set(dir(sitemap_harvest)) >= set(sitemap_harvest.__all__)
+    with pytest.raises(ImportError, match=r"from sitemap_harvest.spiders import HarvestSpider"):
+        from sitemap_harvest import HarvestSpider  # noqa: F401
+    with pytest.raises(ImportError, match=r"from sitemap_harvest.spiders.sitemap import SitemapSpider"):
+        from sitemap_harvest import SitemapSpider  # noqa: F401
