@@ -8,9 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from scrapy.utils.conf import arglist_to_dict
 
-from sitemap_harvest.cli import audit_export, audit_reports, crawl, output
+from sitemap_harvest.cli import audit_export, audit_reports, crawl, output, spider_options
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_details
 from sitemap_harvest.config.named_targets import TARGET, arguments_of
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.crawl_export import CrawlExport
     from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
+    from sitemap_harvest.cli.parsers import ActionParser
     from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust
     from sitemap_harvest.snapshots.store import History, Snapshot
 
@@ -36,7 +36,8 @@ EPILOG = (
     "With --store, the audit reads the last snapshot of each SITE, or of all sites, "
     "and requests only the pages of --probe. "
     "Exit codes: 0 success; 2 wrong usage; 4 a finding of the severity of --fail-on or above, or no URL was read from "
-    "some of the targets; 1 and 3 to 8 no URL was read from any, as for crawl."
+    "some of the targets; 1 and 3 to 8 no URL was read from any, as for crawl.\n"
+    f"{spider_options.NOTE}"
 )
 
 
@@ -44,7 +45,7 @@ _WIDEST = 200  # characters of a message in the table
 _MOST_NAMES = 3  # in one line; the reports have all of them
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ActionParser) -> None:
     """Add the options of this action."""
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="a site, a sitemap or a file, as for crawl")
     parser.add_argument(
@@ -79,6 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     output.add_output(parser)
     audit_reports.add_report(parser)
+    spider_options.add_arguments(parser, but={"store", "at", "probe", "probe_seed", "details"})
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
@@ -99,7 +101,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         with audit_export.opened(opts) as opts.export:
             return _crawl(opts, settings, options, limit, reports, probe)
     if opts.spargs:
-        message = "--store audits stored snapshots, so -a has no effect; to crawl into a store, use -a store=FOLDER"
+        message = (
+            f"--store audits stored snapshots, so the argument {next(iter(opts.spargs))} has no effect; "
+            "to crawl into a store, use -a store=FOLDER"
+        )
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
     histories = [store.site(name) for name in opts.targets] or store.histories()
@@ -113,9 +118,10 @@ def _probe(opts: argparse.Namespace) -> dict[str, str]:
     """Return the arguments of the crawl that the options of the probe mean."""
     given = {name: value for name in ("probe", "probe_seed") if (value := getattr(opts, name)) is not None}
     for name, value in given.items():
+        spider_options.check_same(name, value, opts.spargs)
         if parse := ARGUMENTS[name].parse:
-            output.parsed_option(f"--{name.replace('_', '-')}", value, parse)
-    if given.keys() == {"probe_seed"} and not any(one.startswith("probe=") for one in opts.spargs):
+            output.parsed_option(spider_options.option_of(name), value, parse)
+    if given.keys() == {"probe_seed"} and "probe" not in opts.spargs:
         message = f"--probe-seed {opts.probe_seed}: it chooses the pages of a probe; add --probe N"
         raise ArgumentError("--probe-seed", opts.probe_seed, "given with --probe", message=message)
     return given
@@ -147,8 +153,7 @@ def _show_rules(opts: argparse.Namespace, options: HarvestSettings) -> RunOutcom
 
 def _details(opts: argparse.Namespace) -> tuple[str, ...]:
     """Return the rules of ``--details`` and ``-a details``. Raises :exc:`ArgumentError` for an unknown rule."""
-    given = [*opts.details, *(one.removeprefix("details=") for one in opts.spargs if one.startswith("details="))]
-    opts.spargs = [one for one in opts.spargs if not one.startswith("details=")]
+    given = [*opts.details, *filter(None, [opts.spargs.pop("details", None)])]
     if given and not opts.output:
         message = f"--details {given[0]}: it needs -O FILE, which gets a row for each occurrence"
         raise ArgumentError("--details", given[0], "given with -O", message=message)
@@ -178,7 +183,7 @@ def _crawl(
     """Crawl the targets into a store, a temporary one unless the user names one, and audit them."""
     if opts.at != "latest":
         raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
-    given = {"emit": "none", **probe, **arglist_to_dict(opts.spargs)}
+    given = {"emit": "none", **probe, **opts.spargs}
     config = RunConfig.of(arguments_of(opts.targets, given), needs_target=False)
     if not config.candidates:
         message = f"nothing to audit: give {TARGET}; or --store S to audit stored snapshots"

@@ -15,9 +15,10 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.utils.log import get_scrapy_root_handler
 
+from sitemap_harvest.cli import spider_options
 from sitemap_harvest.cli.crawl_summary import NO_OUTPUT, line, show
 from sitemap_harvest.cli.output import tell
-from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
+from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
@@ -33,22 +34,23 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
+    from sitemap_harvest.cli.parsers import ActionParser
     from sitemap_harvest.engine.run_state import RunState
     from sitemap_harvest.engine.run_summary import Summary
 
 USAGE = "TARGET..."
 EPILOG = "\n".join(
     [
+        spider_options.NOTE,
+        "",
         "Exit codes:",
         *(f"  {outcome.exit_code:<18} {outcome.meaning}" for outcome in RunOutcome),
-        "Arguments for -a NAME=VALUE:",
-        *(f"  {name:<18} {argument.help}" for name, argument in ARGUMENTS.items()),
     ]
 )
 _LOGGERS_OF_SET_UP = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ActionParser) -> None:
     """Add the options of this action."""
     parser.add_argument(
         "targets",
@@ -57,6 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a site (https://www.example.com), a sitemap (https://www.example.com/sitemap.xml), or a file: a sitemap, "
         "or a list of sites",
     )
+    spider_options.add_arguments(parser)
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:

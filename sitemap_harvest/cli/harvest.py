@@ -55,7 +55,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         opts = parser.parse(arguments)
         try:
             self._apply(base, opts)
-        except UsageError as error:
+        except (UsageError, HarvestError) as error:
             parser.error(str(error))
         return opts
 
@@ -65,6 +65,10 @@ class HarvestCommand(BaseRunSpiderCommand):
         assert self.settings is not None  # noqa: S101 - for mypy: the caller sets it
         Addon().update_settings(self.settings)  # before -O is parsed, so that its formats are known
         base.process_options(self, [], opts)
+        if "spargs" in opts:
+            from sitemap_harvest.cli.spider_options import arguments_in
+
+            opts.spargs = arguments_in(opts)
 
     def run(self, args: list[str], opts: Namespace) -> None:  # noqa: ARG002 - Scrapy's interface
         """Run the action, which returns a :class:`RunOutcome`."""

@@ -12,6 +12,7 @@ import textwrap
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,7 +23,7 @@ from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 PROGRAM = "sitemap-harvest"
 ACTIONS = {
@@ -101,29 +102,43 @@ def _fail(program: str, message: str) -> NoReturn:
 class ActionParser(ArgumentParser):
     """The parser of one action."""
 
+    switches: set[str]
+    """Options whose value is yes or no; without a value, they mean yes."""
+
     def __init__(self, program: str, action: str, add_common_options: Callable[[ArgumentParser], None]) -> None:
         """*program*: the name of the command. *add_common_options* adds those of Scrapy."""
         module = import_module(f"sitemap_harvest.cli.{action}")
         super().__init__(
             prog=f"{program} {action}",
-            usage=f"{program} {action} [options] {module.USAGE}",
-            description=ACTIONS[action],
+            usage=textwrap.fill(
+                f"{program} {action} [options] {module.USAGE}", _WIDTH - len("usage: "), subsequent_indent=" " * 9
+            ),
+            description=textwrap.fill(ACTIONS[action], _WIDTH),
             formatter_class=RawDescriptionHelpFormatter,
             epilog="\n".join(
                 textwrap.fill(line, _WIDTH, subsequent_indent=" " * 21 if line.startswith(" ") else "")
                 for line in module.EPILOG.split("\n")
             ),
         )
+        self.switches = set()
         module.add_options(self)
         add_common_options(self)
         self.set_defaults(action=action, command=self.prog)
 
     def parse(self, arguments: Sequence[str]) -> Namespace:
         """Return the parsed *arguments*; exit if one is invalid or unknown."""
-        opts, unknown = self.parse_known_intermixed_args(arguments)
+        opts, unknown = self.parse_known_intermixed_args(list(self._with_yes(arguments)))
         if unknown:
             self.error(self._unknown(unknown))
         return opts
+
+    def _with_yes(self, arguments: Sequence[str]) -> Iterator[str]:
+        """Yield *arguments*, with the value yes for each switch that is followed by neither yes nor no."""
+        is_option = True
+        for given, following in pairwise([*arguments, ""]):
+            is_option &= given != "--"
+            is_bare = is_option and given in self.switches and following not in {"yes", "no"}
+            yield f"{given}=yes" if is_bare else given
 
     def error(self, message: str) -> NoReturn:
         """Exit with *message*."""

@@ -66,6 +66,8 @@ class Argument:
     """Whether snapshots record it, because it may be the reason for a difference between two of them."""
     value: str = field(kw_only=True)
     """What its value is, in one word, or the words that it accepts, separated by ``|``."""
+    is_list: bool = field(default=False, kw_only=True)
+    """Whether it takes several values, separated by whitespace."""
 
 
 _unrecorded = partial(Argument, is_recorded=False)
@@ -74,9 +76,11 @@ _yes_or_no = partial(_unrecorded, parse=parse.switch(yes=True, no=False), defaul
 
 ARGUMENT_GROUPS = {
     "Targets": {
-        "site": _unrecorded("sites to search for sitemaps, starting with robots.txt", value="SITE"),
+        "site": _unrecorded("sites to search for sitemaps, starting with robots.txt", value="SITES", is_list=True),
         "sites": _unrecorded("a text file with one site per line", value="FILE"),
-        "sitemap": _unrecorded("sitemaps, indexes, URL lists or feeds: URLs or local files", value="URL"),
+        "sitemap": _unrecorded(
+            "sitemaps, indexes, URL lists or feeds: URLs or local files", value="URLS", is_list=True
+        ),
         "root": _unrecorded("a local folder that replaces the site; nothing is fetched", value="FOLDER"),
     },
     "Filters": {
@@ -100,13 +104,19 @@ ARGUMENT_GROUPS = {
         "min_priority": Argument("only URLs with this priority or a higher one", parse.fraction, value="0.0-1.0"),
         "max_priority": Argument("only URLs with this priority or a lower one", parse.fraction, value="0.0-1.0"),
         "changefreq": Argument(
-            "only URLs with one of these changefreq values", parse.words(CHANGEFREQS), value="VALUES"
+            "only URLs with one of these changefreq values", parse.words(CHANGEFREQS), value="VALUES", is_list=True
         ),
-        "include": Argument("only URLs that match one of these patterns", parse.patterns, value="REGEXES"),
-        "exclude": Argument("no URLs that match any of these patterns", parse.patterns, value="REGEXES"),
-        "prefix": Argument("only URLs whose path begins with one of these prefixes", parse.paths, value="PATHS"),
-        "lang": Argument("only URLs that declare one of these languages", parse.languages, value="LANGS"),
-        "has": Argument("only URLs with all of these parts, such as image or news", parse.words(PARTS), value="PARTS"),
+        "include": Argument(
+            "only URLs that match one of these patterns", parse.patterns, value="REGEXES", is_list=True
+        ),
+        "exclude": Argument("no URLs that match any of these patterns", parse.patterns, value="REGEXES", is_list=True),
+        "prefix": Argument(
+            "only URLs whose path begins with one of these prefixes", parse.paths, value="PATHS", is_list=True
+        ),
+        "lang": Argument("only URLs that declare one of these languages", parse.languages, value="LANGS", is_list=True),
+        "has": Argument(
+            "only URLs with all of these parts, such as image or news", parse.words(PARTS), value="PARTS", is_list=True
+        ),
     },
     "Store and changes": {
         "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str, value="FOLDER"),
@@ -129,6 +139,7 @@ ARGUMENT_GROUPS = {
             "rules of the audit, such as url/fragment: emit each occurrence of what they find, in place of findings",
             parse.names,
             value="RULES",
+            is_list=True,
         ),
     },
     "Requests and output": {
@@ -140,6 +151,7 @@ ARGUMENT_GROUPS = {
             parse.words(EMIT, alone="none"),
             "urls",
             value="KINDS",
+            is_list=True,
         ),
     },
 }

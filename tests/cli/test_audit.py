@@ -278,7 +278,15 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param([SITE, "--fail-on", "bad"], "--fail-on bad: it must be one of error, warning", id="severity"),
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param([SITE, "--at", "x"], "'x' is not a run", id="no-run"),
-        pytest.param([SITE, "-a", "limit=1"], "--store audits stored snapshots, so -a has no effect", id="argument"),
+        pytest.param(
+            [SITE, "-a", "limit=1"], "--store audits stored snapshots, so the argument limit has", id="argument"
+        ),
+        pytest.param(
+            [SITE, "--since", "7d"], "--store audits stored snapshots, so the argument since has", id="option"
+        ),
+        pytest.param(
+            [SITE, "--probe", "1", "-a", "probe=2"], "--probe 1 and -a probe=2 contradict each other", id="probe-twice"
+        ),
         pytest.param([SITE, "--details", "url/fragment"], "--details url/fragment: it needs -O FILE", id="no-output"),
         pytest.param([SITE, "--details", "x/*", "-O", "f.csv"], "--details: 'x/*': unknown rule", id="details"),
         pytest.param([SITE, "-O", "f.nope"], "-O f.nope: the suffix must be one of", id="no-format"),

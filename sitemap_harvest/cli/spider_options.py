@@ -1,0 +1,69 @@
+"""Options for the arguments of the spiders: ``--min-priority 0.5`` is ``-a min_priority=0.5``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.utils.conf import arglist_to_dict
+
+from sitemap_harvest.config.arguments import ARGUMENT_GROUPS, ARGUMENTS, YES_OR_NO
+from sitemap_harvest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Collection
+
+    from sitemap_harvest.cli.parsers import ActionParser
+
+_DEST = "argument_{}"  # the action may have an option of this name
+NOTE = (
+    "Each option from --site to --emit is also an argument: --min-priority 0.5 is -a min_priority=0.5. "
+    "Values of an option that takes several are separated by spaces, or given by repeating the option."
+)
+"""The part of the help that explains these options."""
+
+
+def add_arguments(parser: ActionParser, *, but: Collection[str] = ()) -> None:
+    """Add an option for each argument, except those that the action has its own option for."""
+    for title, arguments in ARGUMENT_GROUPS.items():
+        group = parser.add_argument_group(title)
+        for name in [one for one in arguments if one not in but]:
+            argument, option = arguments[name], option_of(name)
+            if is_switch := argument.value == YES_OR_NO:
+                parser.switches.add(option)
+            default = f" (default: {argument.default})" if argument.default and not is_switch else ""
+            group.add_argument(
+                option,
+                dest=_DEST.format(name),
+                action="append",
+                metavar=f"[{YES_OR_NO}]" if is_switch else argument.value,
+                help=f"{argument.help.removeprefix('yes: ')}{default}",
+            )
+
+
+def option_of(name: str) -> str:
+    """Return the option for the argument *name*."""
+    return f"--{name.replace('_', '-')}"
+
+
+def arguments_in(opts: Namespace) -> dict[str, str]:
+    """Return the arguments that ``-a`` and the options give. Raises :exc:`ArgumentError` if they contradict each other.
+
+    If an option is repeated, the last value counts, or all of them for an argument that takes several.
+    """
+    try:
+        given = dict(opts.spargs) if isinstance(opts.spargs, dict) else arglist_to_dict(opts.spargs)
+    except ValueError as error:
+        raise ArgumentError("-a", opts.spargs, "NAME=VALUE", message="Invalid -a value, use -a NAME=VALUE") from error
+    for name, argument in ARGUMENTS.items():
+        if values := getattr(opts, _DEST.format(name), None):
+            check_same(name, value := " ".join(values) if argument.is_list else values[-1], given)
+            given[name] = value
+    return given
+
+
+def check_same(name: str, value: str, given: dict[str, str]) -> None:
+    """Raise :exc:`ArgumentError` if *value*, that of the option for *name*, is another than that in *given*."""
+    if given.get(name, value) != value:
+        message = f"{option_of(name)} {value} and -a {name}={given[name]} contradict each other; give one of them"
+        raise ArgumentError(name, value, "given once", message=message)

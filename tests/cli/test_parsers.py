@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from scrapy.settings import Settings
+
+from sitemap_harvest import __version__
+from sitemap_harvest.cli.harvest import HarvestCommand
+from sitemap_harvest.cli.parsers import ACTIONS, ActionParser, pick_action
+from sitemap_harvest.cli.spider_options import option_of
+from sitemap_harvest.config.arguments import ARGUMENT_GROUPS, ARGUMENTS
+
+pytestmark = pytest.mark.quick
+PROGRAM = "sitemap-harvest"
+TAKE_ARGUMENTS = ("crawl", "audit")
+
+
+def parse(action, *arguments):
+    """Return the options that the command has parsed."""
+    command = HarvestCommand(PROGRAM)
+    command.settings = Settings()
+    return command.parse(action, list(arguments))
+
+
+def call(*arguments):
+    """Parse *arguments*, those of the process."""
+    action, others = pick_action(PROGRAM, arguments)
+    parse(action, *others)
+
+
+def refused(capsys, *arguments):
+    """Return the one line in which the command refuses *arguments*, without its name and the hint at the help."""
+    with pytest.raises(SystemExit) as ended:
+        call(*arguments)
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, err.count("\n")) == (2, "", 1)
+    return re.sub(r"\Asitemap-harvest(?: \w+)?: | \(for help: sitemap-harvest \w+ --help\)|\n", "", err)
+
+
+@pytest.fixture
+def help_of(capsys, monkeypatch):
+    """Return a function that returns the help of an action on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def text(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            call(*arguments, "--help")
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    return text
+
+
+def test_the_help_of_the_command_lists_each_action(help_of):
+    text = help_of()
+    assert re.findall(r"^  (\w+) +[A-Z]", text, re.MULTILINE) == list(ACTIONS)
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_the_help_of_an_action_fits_80_columns(help_of, action):
+    text = help_of(action)
+    assert text.startswith(f"usage: {PROGRAM} {action} [options] ")
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("action", TAKE_ARGUMENTS)
+def test_the_help_explains_each_argument_once(help_of, action):
+    text = help_of(action)
+    options = re.findall(r"^  (?:-\w \S+, )?(--[\w\-]+)", text, re.MULTILINE)
+    assert [name for name in ARGUMENTS if options.count(option_of(name)) != 1] == []
+    flat = " ".join(text.split())
+    if action == "crawl":  # the audit has options of its own for some arguments
+        assert [a.help for a in ARGUMENTS.values() if a.help.removeprefix("yes: ") not in flat] == []
+        titles = [line[:-1] for line in text.splitlines() if re.fullmatch(r"[A-Z][\w ]+:", line)]
+        assert titles == [*ARGUMENT_GROUPS, "Global Options", "Exit codes"]
+
+
+def test_without_arguments_the_help_is_shown_with_exit_code_2(capsys):
+    with pytest.raises(SystemExit) as ended:
+        pick_action(PROGRAM, [])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err.startswith("usage: sitemap-harvest ACTION [options] TARGET...\n")
+
+
+def test_the_versions_are_those_of_the_package_scrapy_and_python(capsys):
+    with pytest.raises(SystemExit) as ended:
+        pick_action(PROGRAM, ["--version"])
+    assert ended.value.code == 0
+    assert re.fullmatch(
+        rf"sitemap-harvest {re.escape(__version__)}\nScrapy \d[\d.]+\nPython 3\.[\d.]+\w*\n", capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["crwal", "a.example"],
+            f"crwal: unknown action; did you mean crawl? Valid actions: {', '.join(ACTIONS)}",
+            id="misspelt-action",
+        ),
+        pytest.param(["frob"], f"frob: unknown action; valid actions: {', '.join(ACTIONS)}", id="unknown-action"),
+        pytest.param(
+            ["https://a.example/?a=1", "-O", "u.csv"],
+            "https://a.example/?a=1: no action is given; did you mean: "
+            "sitemap-harvest crawl 'https://a.example/?a=1' -O u.csv",
+            id="target",
+        ),
+        pytest.param(
+            ["https://me:secret@a.example"],
+            "https://***@a.example: no action is given; did you mean: "
+            "sitemap-harvest crawl 'https://***@a.example'",
+            id="password",
+        ),
+        pytest.param(
+            ["-O", "u.csv", "a.example"],
+            "-O: no action is given; did you mean: sitemap-harvest crawl -O u.csv a.example",
+            id="option",
+        ),
+        pytest.param(
+            ["-O", "u.csv", "crawl", "a.example"],
+            "-O: the action comes first; did you mean: sitemap-harvest crawl -O u.csv a.example",
+            id="option-first",
+        ),
+        pytest.param(["crawl", "--sicne", "7d"], "unknown option --sicne; did you mean --since?", id="misspelt"),
+        pytest.param(
+            ["audit", "--min_priority=1"], "unknown option --min_priority; did you mean --min-priority?", id="_"
+        ),
+        pytest.param(["runs", "--frob"], "unknown option --frob", id="unknown-option"),
+        pytest.param(["runs", "-x"], "unrecognized arguments: -x", id="unknown-letter"),
+        pytest.param(["runs", "a.example", "b.example"], "unrecognized arguments: b.example", id="one-too-many"),
+        pytest.param(["crawl", "--since"], "argument --since: expected one argument", id="no-value"),
+        pytest.param(["crawl", "-a", "since"], "Invalid -a value, use -a NAME=VALUE", id="argument"),
+        pytest.param(["audit", "-a", "since"], "Invalid -a value, use -a NAME=VALUE", id="argument-of-audit"),
+        pytest.param(
+            ["crawl", "-a", "since=8d", "--since", "7d"],
+            "--since 7d and -a since=8d contradict each other; give one of them",
+            id="contradiction",
+        ),
+        pytest.param(["query"], "the following arguments are required: SQL", id="no-query"),
+        pytest.param(["crawl", "--\x1b[2J"], r"unknown option --\x1b[2J", id="escaped"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_reported_in_one_line_with_what_was_meant(arguments, message, capsys):
+    assert refused(capsys, *arguments) == message
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        pytest.param([], {}, id="none"),
+        pytest.param(["--since", "7d"], {"since": "7d"}, id="since"),
+        pytest.param(["--since=7d", "--min-priority", "0.5"], {"since": "7d", "min_priority": "0.5"}, id="hyphen"),
+        pytest.param(["--since", "7d", "-a", "since=7d"], {"since": "7d"}, id="the-same-twice"),
+        pytest.param(["--since", "7d", "-a", "limit=1"], {"since": "7d", "limit": "1"}, id="both-forms"),
+        pytest.param(["--since", "7d", "--since", "8d"], {"since": "8d"}, id="the-last-counts"),
+        pytest.param(["--include", "/a/ /b/", "--include", "/c/"], {"include": "/a/ /b/ /c/"}, id="all-count"),
+        pytest.param(["--force"], {"force": "yes"}, id="switch"),
+        pytest.param(["--force", "no"], {"force": "no"}, id="switched-off"),
+        pytest.param(["--force", "yes", "--resume"], {"force": "yes", "resume": "yes"}, id="switches"),
+        pytest.param(["--forc=no"], {"force": "no"}, id="abbreviated"),
+    ],
+)
+@pytest.mark.parametrize("action", TAKE_ARGUMENTS)
+def test_options_are_arguments(action, given, arguments):
+    opts = parse(action, "a.example", *given, "b.example")
+    assert (opts.spargs, opts.targets) == (arguments, ["a.example", "b.example"])
+
+
+def test_a_switch_before_a_target_does_not_take_it():
+    opts = parse("crawl", "--force", "a.example", "--", "--force", "yes")
+    assert (opts.spargs, opts.targets) == ({"force": "yes"}, ["a.example", "--force", "yes"])
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_each_argument_is_an_option_of_crawl(name):
+    assert parse("crawl", f"{option_of(name)}=1").spargs == {name: "1"}
+
+
+def test_options_of_the_audit_itself_are_no_arguments():
+    opts = parse("audit", "--store", "s", "--at", "first", "--probe", "3", "--probe-seed", "1", "--details", "x/y")
+    assert opts.spargs == {}
+    assert (opts.store, opts.at, opts.probe, opts.probe_seed, opts.details) == ("s", "first", "3", "1", ["x/y"])
+
+
+def test_options_of_scrapy_change_the_settings():
+    command = HarvestCommand(PROGRAM)
+    command.settings = Settings()
+    command.parse("runs", ["-s", "BOT_NAME=x", "--set", "RETRY_TIMES=7", "-L", "ERROR", "--logfile", "x.log"])
+    names = ("BOT_NAME", "RETRY_TIMES", "LOG_LEVEL", "LOG_FILE")
+    assert [command.settings[name] for name in names] == ["x", "7", "ERROR", "x.log"]
+
+
+def test_standard_output_with_a_format_is_a_value():
+    assert parse("crawl", "a.example", "-o", "-:csv").output == ["-:csv"]
+    assert parse("query", "select 1", "-O", "-:csv").output == "-:csv"
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_each_action_can_be_parsed_without_a_command(action):
+    assert ActionParser(PROGRAM, action, lambda parser: None).prog == f"{PROGRAM} {action}"
