@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.api.result import HarvestResult
 
 _ROWS = 5
+_FAILURES = 10
 _WIDTH = 100  # characters; a terminal may be wider, but the text may go to a file
 _WIDEST = 80  # characters of a cell in HTML
 _MAIN_COLUMNS = {
@@ -85,6 +86,8 @@ def _summary(result: HarvestResult) -> tuple[str, list[str]]:
     state = "complete" if result.complete else f"not complete ({report.verdict})"
     title = f"HarvestResult, {state}: {counts.urls:,} URLs from {sum(counts.documents.values()):,} documents"
     lines = [f"{site.root}: {site.result}: {site.reason}" for site in report.failed_sites]
+    lines += [f"{document.url}: {document.outcome}: {document.reason}" for document in report.failed_documents]
+    lines = [*lines[:_FAILURES], *(["..."] if len(lines) > _FAILURES else [])]
     return f"{title} ({outcomes})" if outcomes else title, [visible(line) for line in lines]
 
 

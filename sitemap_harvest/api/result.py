@@ -29,11 +29,17 @@ from sitemap_harvest.model import (
     UrlEntry,
     arrow_schema,
 )
-from sitemap_harvest.model.run import Counts, FailedSite, KeptSnapshot, Output, RunReport
+from sitemap_harvest.model.run import Counts, FailedDocument, FailedSite, KeptSnapshot, Output, RunReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_PARTS = {
+    "failed_sites": FailedSite,
+    "failed_documents": FailedDocument,
+    "outputs": Output,
+    "snapshots": KeptSnapshot,
+}
 WHOLE = "whole"
 """The result of a run that found URLs, and in which nothing failed."""
 
@@ -183,7 +189,7 @@ def _problems(sitemaps: ResultTable[Any]) -> pa.Table:
 def _report(record: dict[str, Any]) -> RunReport:
     """Return the report in a closing record."""
     parts: dict[str, Any] = {"counts": Counts(**record["counts"])}
-    for name, part in (("failed_sites", FailedSite), ("outputs", Output), ("snapshots", KeptSnapshot)):
+    for name, part in _PARTS.items():
         parts[name] = tuple(part(**one) for one in record[name])
     times = {name: datetime.fromisoformat(record[name]) for name in ("started_at", "ended_at")}
     return RunReport(**{**record, **parts, **times})

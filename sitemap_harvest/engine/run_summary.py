@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
-from sitemap_harvest.model.run import FailedSite, KeptSnapshot
+from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -92,6 +92,8 @@ class Summary:
     """Sites without a URL."""
     failed_sites: list[FailedSite] = field(default_factory=list)
     """The first 50 with a result other than ``found``."""
+    failed_documents: list[FailedDocument] = field(default_factory=list)
+    """The first 50 of them."""
     snapshots: list[KeptSnapshot] = field(default_factory=list)
     """The first 50 that were stored."""
     sampled: int = 0
@@ -146,7 +148,7 @@ class Summary:
             self.skipped.add(f"{record.url}: {record.reason}")
         elif record.outcome not in _READ and not _is_probe(record):
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
-            self.notes.add(f"{record.url}: {record.reason}", url=record.url, outcome=record.outcome, cause=record.cause)
+            self._note_failed(record)
 
     def add_snapshot(self, changes: ChangeSummary) -> None:
         """Count the stored snapshot with these *changes*."""
@@ -176,11 +178,17 @@ class Summary:
                 self.failed_sites.append(site)
         elif failed := _robots_that_failed(record):
             self.has_failed = True
-            self.notes.add(f"{failed.url}: {failed.reason}", url=failed.url, outcome=failed.outcome)
+            self._note_failed(failed)
         is_final = record.limits or record.result is not SiteResult.UNFINISHED
         if record.result is not SiteResult.FOUND and is_final and record.documents:
             words = f"{record.root}: {record.in_words()}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
+
+    def _note_failed(self, one: SitemapRecord | Evidence) -> None:
+        self.notes.add(f"{one.url}: {one.reason}", url=one.url, outcome=one.outcome, cause=one.cause)
+        if len(self.failed_documents) < _MOST_LISTED:
+            failed = FailedDocument(url=one.url, outcome=one.outcome, cause=one.cause, reason=one.reason)
+            self.failed_documents.append(failed)
 
     def count_filtered(self, dropped: Mapping[str, int], *, kept: int) -> None:
         """Count, here and in the stats, the result of filtering: rows *dropped* by each filter, and *kept* rows."""

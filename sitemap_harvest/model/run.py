@@ -84,6 +84,18 @@ class FailedSite(_Extensible):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailedDocument(_Extensible):
+    """A document that was named or listed, and was not read, or not completely."""
+
+    url: str
+    outcome: str
+    cause: str | None = None
+    """Why there was no usable response; ``None`` if there was one."""
+    reason: str | None = None
+    """The reason of the outcome, as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSnapshot(_Extensible):
     """A snapshot that the run has stored."""
 
@@ -142,6 +154,8 @@ class RunReport(_Extensible):
     counts: Counts = field(default_factory=Counts)
     failed_sites: tuple[FailedSite, ...] = ()
     """The first 50 sites with a result other than ``found``; ``counts.sites`` has all."""
+    failed_documents: tuple[FailedDocument, ...] = ()
+    """The first 50 documents that failed; ``counts.documents`` has all, and the ledger lists them."""
     outputs: tuple[Output, ...] = ()
     """The first 50 outputs."""
     store: str | None = None

@@ -260,6 +260,7 @@ def _report_of(
             queued=summary.queued,
         ),
         failed_sites=tuple(summary.failed_sites),
+        failed_documents=tuple(summary.failed_documents),
         store=str(store) if store else None,
         snapshots=tuple(summary.snapshots),
         peak_memory_bytes=_peak_memory(),

@@ -69,8 +69,14 @@ def script(text: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def children(pid: int) -> list[int]:
-    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+def process_of_run(parent: int) -> int:
+    """Return the id of the only process of a run that *parent* has started."""
+    (found,) = (
+        int(child)
+        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        if b"sitemap_harvest.harvest_process" in Path(f"/proc/{child}/cmdline").read_bytes()
+    )
+    return found
 
 
 def has_open(pid: int, file: Path) -> bool:
@@ -111,7 +117,15 @@ def test_a_site_with_a_flaw_is_harvested_into_tables() -> None:
     assert list(result.tables) == ["urls", "sitemaps", "sites", "problems"]
     assert not result.complete
     assert (result.summary.verdict, result.summary.counts.urls, result.summary.outputs) == ("partly-failed", 2, ())
-    assert repr(result).startswith("HarvestResult, not complete (partly-failed): 2 URLs from 4 documents (")
+    reason = "HTTP 404: the server has no such document"
+    assert [(one.url, one.outcome, one.reason) for one in result.summary.failed_documents] == [
+        (f"{site.url}/gone.xml", "absent", reason)
+    ]
+    assert repr(result).splitlines() == [
+        "HarvestResult, not complete (partly-failed): 2 URLs from 4 documents (3 read, 1 absent)",
+        f"  {site.url}/gone.xml: absent: {reason}",
+        "tables: urls (2), sitemaps (4), sites (1), problems (2)",
+    ]
 
 
 @pytest.mark.quick
@@ -289,7 +303,7 @@ def test_an_interrupt_ends_the_script_and_its_process(tmp_path: Path) -> None:
     with Site({**PAGES, "/s.xml": answer}) as site:
         process = script(text, tmp_path, site.url)
         assert is_requested.wait(PATIENCE_SECONDS)
-        (child,) = children(process.pid)
+        child = process_of_run(process.pid)
         pipe = Path(f"/proc/{child}/fd/0").readlink()
         process.send_signal(signal.SIGINT)
         wait_until(lambda: not has_open(process.pid, pipe))  # it has told the process to end
@@ -316,7 +330,7 @@ def test_a_script_that_is_killed_takes_its_process_with_it(tmp_path: Path) -> No
     with Site({**PAGES, "/s.xml": answer}) as site:
         process = script(text, tmp_path, site.url)
         assert is_requested.wait(PATIENCE_SECONDS)
-        (child,) = children(process.pid)
+        child = process_of_run(process.pid)
         process.kill()
         process.wait()
         may_answer.set()
@@ -329,8 +343,7 @@ def test_a_process_that_is_killed_is_an_error_with_what_was_read() -> None:
     batch = urlset(*(f"/{number}" for number in range(10_000)))
 
     def answer(_: Message) -> str:
-        (child,) = children(os.getpid())
-        os.kill(child, signal.SIGKILL)
+        os.kill(process_of_run(os.getpid()), signal.SIGKILL)
         return urlset("/never")
 
     pages = {"/robots.txt": robots("/1.xml"), "/1.xml": batch}

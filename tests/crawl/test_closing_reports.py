@@ -120,6 +120,14 @@ def test_the_record_of_a_run(serve, close):
             "bytes": record["counts"]["bytes"],
         },
         "failed_sites": [],
+        "failed_documents": [
+            {
+                "url": "SITE/gone.xml",
+                "outcome": "absent",
+                "cause": None,
+                "reason": "HTTP 404: the server has no such document",
+            }
+        ],
         "outputs": [feed("urls", 1), feed("ledger", 4), feed("items", 0)],
         "store": None,
         "snapshots": [],
@@ -187,6 +195,7 @@ def test_a_rejected_run_has_a_record(close, given, settings, words):
         "exit_code": 2,
         "counts": {**_NOTHING, "errors": 1},
         "failed_sites": [],
+        "failed_documents": [],
         "outputs": [],
         "store": None,
         "snapshots": [],
