@@ -24,7 +24,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "run.svg"
-COMMAND = "sitemap-harvest crawl https://www.example.com -a root=fixtures/demo -O urls.jsonl"
+COMMAND = "sitemap-harvest crawl https://www.example.com --root fixtures/demo -O urls.jsonl"
 WIDTH = 104  # columns
 _PROMPT = Text("$ ", style="green")
 _CONTROL = re.compile(r"(\r\n|\n|\r|\x1b\[\d*A|\x1b\[2K|\x1b\[\?25[lh])")
