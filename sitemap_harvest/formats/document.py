@@ -11,6 +11,7 @@ from sitemap_harvest.formats.collector import Collector, LimitReached, Limits
 from sitemap_harvest.formats.feeds import read_json_feed, read_xml_feed
 from sitemap_harvest.formats.html.links import read_hints, read_links
 from sitemap_harvest.formats.html.page import challenger, look
+from sitemap_harvest.formats.local import body_of
 from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import binary_format, sniff
@@ -22,21 +23,28 @@ from sitemap_harvest.model import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sitemap_harvest.formats.local import Body
     from sitemap_harvest.model import Problem, SitemapRef, UrlBatch, UrlEntry
 
 _NO_LIMITS_NAMED = Limits()
 
 
-def read(body: bytes, *, url: str, content_type: str | None = None, limits: Limits = _NO_LIMITS_NAMED) -> Document:
+def read(
+    body: Body, *, url: str | None = None, content_type: str | None = None, limits: Limits = _NO_LIMITS_NAMED
+) -> Document:
     """Return the contents of *body*: a robots.txt, index, sitemap, list or feed, compressed or not.
 
-    *url* is the URL of the document, the base of relative URLs. *content_type* is that
-    header, if there was one; it has little influence, because the kind is determined by
-    the content. Never raises for a body: its flaws are in :attr:`Document.problems`.
+    *body*: bytes, the path of a file, or a file that is open in binary mode. *url* is the
+    URL of the document, the base of relative URLs; without it, that of the file, and
+    relative URLs are reported as a problem. *content_type* is that header, if there was
+    one; it has little influence, because the kind is determined by the content.
+
+    Fetches nothing: :func:`~sitemap_harvest.harvest` does. Never raises for the contents
+    of a body: its flaws are in :attr:`Document.problems`. Raises :exc:`OSError` for a
+    path that cannot be read, and :exc:`ArgumentError` for an address.
     """
-    if not isinstance(body, (bytes, bytearray, memoryview)):
-        raise TypeError(f"read() takes the bytes of a document, not {type(body).__name__}; open files with 'rb'")
-    return Document(bytes(body), url=url, content_type=content_type, limits=limits)
+    content, own_url = body_of(body)
+    return Document(content, url=own_url if url is None else url, content_type=content_type, limits=limits)
 
 
 class Document:
@@ -60,7 +68,7 @@ class Document:
         was_cut: bool = False,
     ) -> None:
         self.url = url
-        """The URL of the document."""
+        """The URL of the document; empty if it is unknown."""
         self._base = base or url
         self._was_cut = was_cut
         self._source = Source(

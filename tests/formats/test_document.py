@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import hashlib
+from io import BytesIO, StringIO
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sitemap_harvest import Document, Kind, Limits, read
+from sitemap_harvest import ArgumentError, Document, Kind, Limits, read
 from sitemap_harvest.model import MAX_ROWS
 from tests.documents import FIXTURES, HERE, codes, expected, fixture_bytes, found, index, locs, urlset
 from tests.rings import some_quick
@@ -26,6 +28,8 @@ KINDS = (
     "html/viewer.xml",
 )
 LINKS = "html/site-map.html"
+_NO_BASE = {"loc/no-base": 1}
+RELATIVE = b"<urlset><url><loc>https://a.example/1</loc></url><url><loc>/2</loc></url></urlset>"
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -135,9 +139,50 @@ def test_reaching_the_url_limit_exactly_is_no_problem() -> None:
     assert document.complete
 
 
-def test_text_is_rejected() -> None:
-    with pytest.raises(TypeError, match="takes the bytes"):
-        read("https://example.com/", url=HERE)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(b"<urlset>", id="bytes-like"),
+        pytest.param(FIXTURES / "xml" / "plain.xml", id="path"),
+    ],
+)
+def test_a_body_needs_no_url(source: Any) -> None:
+    assert read(source).kind is Kind.SITEMAP
+
+
+def test_a_file_is_read_by_its_path_or_open_with_its_own_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a b.xml").write_bytes(RELATIVE)
+    url = (tmp_path / "a b.xml").as_uri()
+    with Path("a b.xml").open("rb") as file:
+        documents = [read("a b.xml"), read(Path("a b.xml")), read(url), read(file)]
+    for document in documents:
+        assert (document.url, locs(document), codes(document)) == (url, ["https://a.example/1", "/2"], _NO_BASE)
+    assert locs(read("a b.xml", url="https://a.example/s.xml")) == ["https://a.example/1", "https://a.example/2"]
+
+
+def test_relative_urls_without_a_base_are_reported() -> None:
+    for document in (read(RELATIVE), read(BytesIO(RELATIVE))):
+        assert (document.url, locs(document), codes(document)) == ("", ["https://a.example/1", "/2"], _NO_BASE)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        pytest.param("https://a.example/s.xml", ArgumentError, "use sitemap_harvest.harvest()", id="address"),
+        pytest.param("a.example/s.xml", FileNotFoundError, "for an address, use sitemap_harvest.harvest()", id="host"),
+        pytest.param("<urlset/>", TypeError, "takes the bytes of a document, not its text", id="text"),
+        pytest.param(StringIO("<urlset/>"), TypeError, "open it with 'rb'", id="text-file"),
+        pytest.param(None, TypeError, "not NoneType", id="none"),
+        pytest.param(["a.xml"], TypeError, "not list", id="list"),
+        pytest.param(FIXTURES, IsADirectoryError, "", id="folder"),
+        pytest.param("", IsADirectoryError, "", id="empty"),
+    ],
+)
+def test_what_is_no_body_is_rejected(source: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as raised:
+        read(source)
+    assert message in str(raised.value)
 
 
 def test_any_buffer_is_accepted() -> None:

@@ -1,0 +1,48 @@
+"""Local documents: the bytes of what ``read()`` takes, and its URL. Fetches nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+from w3lib.url import file_uri_to_path
+
+from sitemap_harvest.errors import ArgumentError
+
+Body = bytes | bytearray | memoryview | str | os.PathLike[str] | IO[bytes]
+
+
+def body_of(source: Body) -> tuple[bytes, str]:
+    """Return the bytes of *source*, and its URL: that of the file, or empty if it is none.
+
+    Raises :exc:`ArgumentError` for an address, :exc:`OSError` for a path that cannot be
+    read, and :exc:`TypeError` for text and other types.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source), ""
+    if isinstance(source, str) and ("<" in source or "\n" in source):
+        raise TypeError("read() takes the bytes of a document, not its text: encode it, or open its file with 'rb'")
+    if isinstance(source, (str, os.PathLike)):
+        return _of_path(os.fspath(source))
+    if not hasattr(source, "read"):
+        raise TypeError(f"read() takes the bytes of a document, a path or an open file, not {type(source).__name__}")
+    body = source.read()
+    if not isinstance(body, bytes):
+        raise TypeError("read() takes a file of bytes: open it with 'rb'")
+    name = getattr(source, "name", None)
+    return body, Path(os.path.abspath(name)).as_uri() if isinstance(name, str) else ""  # noqa: PTH100 - keeps links
+
+
+def _of_path(name: str) -> tuple[bytes, str]:
+    path = name
+    if "://" in name:
+        if not name.lower().startswith("file:"):
+            message = f"read() fetches nothing, and {name!r} is an address: use sitemap_harvest.harvest() to fetch it"
+            raise ArgumentError("body", name, "bytes, a path or an open file", message=message)
+        path = file_uri_to_path(name)
+    try:
+        return Path(path).read_bytes(), Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 - keeps links
+    except FileNotFoundError as error:
+        words = f"{error.strerror} (read() fetches nothing: for an address, use sitemap_harvest.harvest())"
+        raise FileNotFoundError(error.errno, words, name) from None
