@@ -89,9 +89,14 @@ def conditional_request(
     if not 0 <= age < freshness.max_age:  # negative after the clock was set back
         return ConditionalRequest()
     may_skip = freshness.trust is Trust.ALWAYS or (freshness.trust is Trust.AUTO and is_trusted)
-    if may_skip and says_unchanged(known, lastmod, lastmod_text):
+    if may_skip and _is_without_failure(known) and says_unchanged(known, lastmod, lastmod_text):
         return ConditionalRequest(skip=f"fresh: the index reports no change since {known.lastmod_text}")
     return ConditionalRequest(conditions(known, freshness.now))
+
+
+def _is_without_failure(known: SitemapRecord) -> bool:
+    """Whether the last request for the document of *known* succeeded, or it was not requested."""
+    return known.absent_runs == 0 and (known.complete or known.outcome is Outcome.SKIPPED)
 
 
 def says_unchanged(known: SitemapRecord, lastmod: datetime | None, lastmod_text: str | None) -> bool:

@@ -162,6 +162,18 @@ def test_a_sitemap_is_skipped_if_a_trusted_index_reports_no_change(serve, keep):
     assert (record["result"], record["urls"], record["complete"]) == ("found", 5, True)
 
 
+def test_a_trusted_index_that_answers_with_a_304_spares_its_sitemaps(serve, keep):
+    page = unless('"i"', dated(index("/1.xml", "/2.xml", "/3.xml"), "2025-03-01T10:00:00Z", "2025-03-01T10:00:00Z", ""))
+    site = serve({**SITE, "/index.xml": page, "/3.xml": urlset("/p7")})
+    first = keep(site)
+    second = keep(site, settings={"SITEMAP_HARVEST_TRUST_LASTMOD": "always"})
+    assert second.ledger["/index.xml"]["status"] == 304
+    assert second.requests == ["/robots.txt", "/index.xml", "/3.xml"]  # which has no date
+    assert (second.locs, second.changes, second.summary["stale"]) == (first.locs, [], 0)
+    (run,) = keep.store.site(site.url).runs[1:]
+    assert run.complete
+
+
 def test_the_output_of_an_unchanged_site_is_that_of_the_first_run_in_every_format(serve, crawl, tmp_path):
     site = serve(SITE)
     given = {"site": site.url, "store": tmp_path / "s", "emit": "urls", "settings": {"CONCURRENT_REQUESTS": 1}}

@@ -140,6 +140,31 @@ def test_the_lastmod_of_an_index(before: str | None, now: str | None, looked_at:
 
 
 @pytest.mark.parametrize(
+    ("values", "skips"),
+    [
+        pytest.param({"outcome": Outcome.READ}, True, id="read"),
+        pytest.param({"outcome": Outcome.UNCHANGED}, True, id="unchanged"),
+        pytest.param({"outcome": Outcome.SKIPPED}, True, id="skipped-as-fresh"),
+        pytest.param({"outcome": Outcome.SKIPPED, "complete": False}, True, id="not-requested"),
+        pytest.param({"outcome": Outcome.READ, "complete": False, "absent_runs": 1}, False, id="suspect"),
+        pytest.param({"outcome": Outcome.SKIPPED, "complete": False, "absent_runs": 1}, False, id="redirected"),
+        pytest.param({"outcome": Outcome.FAILED, "complete": False}, False, id="failed"),
+        pytest.param({"outcome": Outcome.BLOCKED, "complete": False}, False, id="blocked"),
+        pytest.param({"outcome": Outcome.ABSENT, "complete": False, "absent_runs": 1}, False, id="absent"),
+        pytest.param({"outcome": Outcome.PARTIAL, "complete": False}, False, id="partial"),
+        pytest.param({"sha256": None}, False, id="parts-were-added-since"),
+        pytest.param({"read_at": NOW - 31 * DAY}, False, id="downloaded-long-ago"),
+    ],
+)
+def test_a_document_is_skipped_only_if_its_last_request_did_not_fail(values: dict[str, Any], skips: bool) -> None:
+    record = known(**values)
+    facts = {"lastmod": KNOWN.lastmod, "lastmod_text": KNOWN.lastmod_text}
+    found = conditional_request(record, Freshness(now=NOW), **facts, is_trusted=True)
+    assert (found.skip is not None) == skips
+    assert conditional_request(record, Freshness(now=NOW), **facts, is_trusted=False).skip is None
+
+
+@pytest.mark.parametrize(
     ("trust", "is_trusted", "skips"),
     [
         pytest.param(Trust.AUTO, False, False, id="not-earned"),
