@@ -1,10 +1,12 @@
-"""Converts columns to the text of JSON, CSV and XML files. Knows neither files nor Scrapy.
+r"""Converts columns to the text of JSON, CSV, TSV and XML files. Knows neither files nor Scrapy.
 
-JSON is byte for byte as Python's ``json`` writes the same rows. In CSV, lists and
-structures are JSON in their cell, and an absent value is an empty cell. In XML, each
-row is an element with one child per field, and an absent value has no element.
+JSON is byte for byte as Python's ``json`` writes the same rows, but has ``null`` for NaN
+and infinity. In CSV and TSV, lists and structures are JSON in their cell. An absent value
+is an empty cell in CSV, and ``\N`` in TSV. In XML, each row is an element with one child
+per field, and an absent value has no element.
 
-Spec of CSV: https://www.rfc-editor.org/rfc/rfc4180
+Specs: https://www.rfc-editor.org/rfc/rfc4180 (CSV),
+https://www.postgresql.org/docs/current/sql-copy.html (TSV: its text format)
 """
 
 from __future__ import annotations
@@ -19,10 +21,14 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+TSV_NULL = r"\N"
+"""An absent value in TSV."""
 _ESCAPED_IN_JSON = r'["\\\x00-\x1f]'
 _ESCAPED_IN_ASCII = r'["\\\x00-\x1f]|[^\x00-\x7e]'
 _FORBIDDEN_IN_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
 _LINE_END = "\r\n"  # of CSV
+_ESCAPED_IN_TSV = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}  # the backslash first
+_TSV_ESCAPES = {ord(character): escape for character, escape in _ESCAPED_IN_TSV.items()}
 
 
 def json_objects(
@@ -80,6 +86,8 @@ def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
         text = _concat(['"', text_of(array), '"'], len(array))
     else:
         text = text_of(array)
+        if pa.types.is_floating(array.type):
+            text = pc.if_else(pc.is_finite(array), text, None)
     return pc.fill_null(text, "null") if text.null_count else text
 
 
@@ -119,6 +127,35 @@ def _cells(array: pa.Array, delimiter: str) -> pa.StringArray:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
+
+
+def tsv_header(names: Iterable[str]) -> str:
+    """Return the header line of a TSV file."""
+    return "\t".join(map(tsv_escaped, names)) + "\n"
+
+
+def tsv_escaped(text: str) -> str:
+    r"""Return *text* with ``\t``, ``\n``, ``\r`` and ``\\`` for the characters that have a meaning in TSV."""
+    return text.translate(_TSV_ESCAPES)
+
+
+def tsv_lines(columns: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
+    """Return one line per row, with its line end."""
+    parts: list[pa.Array | str] = []
+    for number, column in enumerate(columns.values()):
+        parts.append("\t" if number else "")
+        parts.append(TSV_NULL if column.null_count == rows else pc.fill_null(_tsv_cells(column), TSV_NULL))
+    return _concat([*parts, "\n"], rows)
+
+
+def _tsv_cells(array: pa.Array) -> pa.StringArray:
+    if pa.types.is_nested(array.type):
+        array = pc.if_else(array.is_valid(), json_values(array), None)
+    elif not pa.types.is_string(array.type):
+        return text_of(array)
+    for character, escape in _ESCAPED_IN_TSV.items():
+        array = pc.replace_substring(array, character, escape)
+    return array
 
 
 def without_forbidden(text: str) -> str:

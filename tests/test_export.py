@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from sitemap_harvest import Change, ChangeBatch, ChangeKind, UrlBatch, UrlEntry
-from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, xml_elements
+from sitemap_harvest.export import (
+    csv_header,
+    csv_lines,
+    json_objects,
+    tsv_header,
+    tsv_lines,
+    utf8_bytes,
+    xml_elements,
+)
 from sitemap_harvest.model import Alternate
 from tests.model.records import records_of
 from tests.model.test_batch import FULL
@@ -69,6 +77,35 @@ def test_csv_round_trips(given_rows: tuple[list[UrlEntry], int], delimiter: str)
     names, *lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     assert names == list(columns)
     assert lines == [[cell(value) for value in asdict(row).values()] for row in rows]
+
+
+@some
+@given(rows_and_start)
+@example(([FULL, PLAIN, ODD], 1))
+def test_tsv_round_trips(given_rows: tuple[list[UrlEntry], int]) -> None:
+    columns, rows = columns_of(*given_rows)
+    text = tsv_header(columns) + "".join(tsv_lines(columns, len(rows)).to_pylist())
+    *lines, end = text.split("\n")
+    names, *values = [[unescaped(one) for one in line.split("\t")] for line in lines]
+    assert (names, end) == (list(columns), "")
+    assert values == [[None if value is None else cell(value) for value in asdict(row).values()] for row in rows]
+
+
+def unescaped(text: str) -> str | None:
+    if text == r"\N":
+        return None
+    return re.sub(r"\\(.)", lambda match: {"t": "\t", "n": "\n", "r": "\r"}.get(match[1], match[1]), text)
+
+
+def test_tsv_escapes_what_has_a_meaning() -> None:
+    columns = {"a\tb": pa.array(["\t\n\r\\", "\\N", "", None])}
+    assert tsv_header(columns) == "a\\tb\n"
+    assert tsv_lines(columns, 4).to_pylist() == [r"\t\n\r\\" + "\n", r"\\N" + "\n", "\n", r"\N" + "\n"]
+
+
+def test_json_has_no_number_that_json_lacks() -> None:
+    columns = {"n": pa.array([1.5, float("nan"), float("inf"), None])}
+    assert json_objects(columns, 4).to_pylist() == ['{"n": 1.5}', *['{"n": null}'] * 3]
 
 
 def cell(value: Any) -> str:

@@ -51,6 +51,7 @@ FEED_EXPORTERS: dict[str, str] = {
     "jl": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
     "json": "sitemap_harvest.integration.items.exporters.JsonExporter",
     "csv": "sitemap_harvest.integration.items.exporters.CsvExporter",
+    "tsv": "sitemap_harvest.integration.items.exporters.TsvExporter",
     "xml": "sitemap_harvest.integration.items.exporters.XmlExporter",
     "parquet": "sitemap_harvest.integration.items.exporters.ParquetExporter",
 }

@@ -1,4 +1,4 @@
-"""Item exporters for batches: JSON Lines, JSON, CSV, XML and Parquet.
+"""Item exporters for batches: JSON Lines, JSON, CSV, TSV, XML and Parquet.
 
 Each accepts the options of Scrapy's exporter for its format. Single rows are collected
 into batches first, so each format has one way of writing; items of other kinds go to
@@ -17,7 +17,18 @@ from lxml import etree
 from scrapy import exporters
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.export import csv_header, csv_lines, json_objects, utf8_bytes, without_forbidden, xml_elements
+from sitemap_harvest.export import (
+    TSV_NULL,
+    csv_header,
+    csv_lines,
+    json_objects,
+    tsv_escaped,
+    tsv_header,
+    tsv_lines,
+    utf8_bytes,
+    without_forbidden,
+    xml_elements,
+)
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Batch
 
@@ -168,15 +179,46 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
 
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)
-        delimiter = self._kwargs.get("delimiter", ",")
         if self._headers_not_written:
             self._headers_not_written = False
             self.fields_to_export = list(columns) if self.fields_to_export is None else self.fields_to_export
             if self.include_headers_line:
-                self.stream.write(csv_header(columns, delimiter=delimiter))
+                self.stream.write(self._header(columns))
                 self.stream.flush()
-        lines = csv_lines(columns, len(batch), delimiter=delimiter)
-        self.stream.buffer.write(_encoded(lines, self.encoding, self.stream.errors or "strict"))
+        self.stream.buffer.write(
+            _encoded(self._lines(columns, len(batch)), self.encoding, self.stream.errors or "strict")
+        )
+
+    def _header(self, names: Iterable[str]) -> str:
+        return csv_header(names, delimiter=self._kwargs.get("delimiter", ","))
+
+    def _lines(self, columns: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
+        return csv_lines(columns, rows, delimiter=self._kwargs.get("delimiter", ","))
+
+
+class TsvExporter(CsvExporter):
+    """One line per row below a header line, as in CSV, with tabs, and escapes in place of quotes."""
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        self.csv_writer = _TsvWriter(self.stream)  # type: ignore[assignment]  # for items of other kinds
+
+    def _header(self, names: Iterable[str]) -> str:
+        return tsv_header(names)
+
+    def _lines(self, columns: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
+        return tsv_lines(columns, rows)
+
+
+class _TsvWriter:
+    """Writes rows as ``csv.writer`` does."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def writerow(self, row: Iterable[Any]) -> None:
+        cells = (TSV_NULL if value is None else tsv_escaped(str(value)) for value in row)
+        self._file.write("\t".join(cells) + "\n")
 
 
 def _has_content(file: IO[bytes]) -> bool:
