@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -140,6 +141,9 @@ def _run(shell: Shell, step: Step, seconds: float) -> str:
     commands = step.body
     if step.does is Does.PYTHON:
         commands = f"python - <<'END OF THE BLOCK'\n{step.body}END OF THE BLOCK\n"
+    if step.terminal:
+        inside = f"stty cols {step.terminal}\n{commands}"
+        commands = f"script -qec {shlex.quote(inside)} /dev/null\n"
     code, printed = shell.run(commands, seconds=seconds)
     if code is None:
         raise _failed(step, f"it has not ended after {seconds} seconds, or has ended the shell", printed)

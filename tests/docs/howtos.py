@@ -3,7 +3,7 @@
 A fenced block of a page is a step. Comments above it, which no reader sees, say what to do with it:
 
 - a ``shell`` block is run, and a ``python`` block too; ``<!-- exit: 4 -->`` if it does not end with 0. Its log has no
-  errors, unless the shown output has
+  errors, unless the shown output has. ``<!-- terminal: 80 -->`` if it runs on a terminal of 80 columns
 - ``<!-- file: NAME -->``: the block is the content of NAME; ``<!-- append: NAME -->``: it is appended to NAME;
   ``<!-- member: NAME -->``: the same, indented, as part of the last class in NAME
 - ``<!-- output -->``: its lines are in the output of the previous block, in that order, or
@@ -80,6 +80,8 @@ class Step:
     """A file name, a port or a reason; empty if there is none."""
     exit: int = 0
     """The expected exit code."""
+    terminal: int = 0
+    """The width of its terminal; 0 if its output goes to a pipe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +169,7 @@ def _needs(value: str, line: int) -> set[str]:
 
 def _step(line: int, language: str, body: str, said: list[tuple[str, str]], before: list[Step]) -> Step:
     does = [_OF_A_BLOCK[word] for word, _ in said if word in _OF_A_BLOCK]
-    if unknown := [word for word, _ in said if word not in _OF_A_BLOCK and word != "exit"]:
+    if unknown := [word for word, _ in said if word not in _OF_A_BLOCK and word not in {"exit", "terminal"}]:
         raise PageError(f"line {line}: {unknown[0]!r} is nothing that can be said of a block")
     if len(does) > 1:
         raise PageError(f"line {line}: it is both '{does[0]}' and '{does[1]}'")
@@ -183,7 +185,8 @@ def _step(line: int, language: str, body: str, said: list[tuple[str, str]], befo
     code = _number(line, "exit", values)
     if does[0] is Does.BACKGROUND:
         _number(line, "background", values)
-    return Step(line=line, does=does[0], body=body, language=language, value=value, exit=code)
+    terminal = _number(line, "terminal", values)
+    return Step(line=line, does=does[0], body=body, language=language, value=value, exit=code, terminal=terminal)
 
 
 def _number(line: int, name: str, values: dict[str, str]) -> int:

@@ -122,6 +122,11 @@ def test_a_port_in_use_is_reported(tmp_path):
             go(tmp_path, shell("sleep 9", f"background: {port}"))
 
 
+def test_a_block_can_run_on_a_terminal(tmp_path):
+    width = "python -c 'import os; print(os.get_terminal_size(1).columns)'"
+    go(tmp_path, shell(width, "terminal: 83"), shown("83"))
+
+
 def test_commands_have_no_input(tmp_path):
     with Shell(tmp_path, dict(os.environ)) as bash:
         assert bash.run("cat; echo end", seconds=10) == (0, "end\n")

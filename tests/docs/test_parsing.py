@@ -17,7 +17,7 @@ echo one
 ```
 
 <!-- exit: 4 -->
-
+<!-- terminal: 80 -->
 ```sh
 false
 ```
@@ -58,7 +58,7 @@ def test_steps():
     assert page.steps == (
         Step(line=2, does=Does.GIVEN, body="mkdir here\n"),
         Step(line=6, does=Does.SHELL, body="echo one\n", language="shell"),
-        Step(line=12, does=Does.SHELL, body="false\n", language="sh", exit=4),
+        Step(line=12, does=Does.SHELL, body="false\n", language="sh", exit=4, terminal=80),
         Step(line=19, does=Does.FILE, body="[a]\n", language="ini", value="a/b.cfg"),
         Step(line=23, does=Does.GIVEN, body="if true; then\n  echo two\nfi\n"),
         Step(line=30, does=Does.BACKGROUND, body="serve\n", language="shell", value="6800"),
