@@ -41,7 +41,6 @@ EPILOG = (
 )
 
 
-_WIDEST = 200  # characters of a message in the table
 _MOST_NAMES = 3  # in one line; the reports have all of them
 
 
@@ -257,7 +256,8 @@ def _audit(
     write_line = output.tell if opts.output else output.say
     if rules and not opts.output:
         found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))
-        output.show(pa.Table.from_pylist([_row(*one) for one in found]), widest=_WIDEST, paths=["in"], whole=["rule"])
+        rows = pa.Table.from_pylist([_row(*one) for one in found])
+        output.show(rows, whole=["severity", "rule"], optional=["documents", "in"])
     for line in [*_lines(summaries, trust), *nothing]:
         write_line(line)
     if rules and not (opts.output or reports):

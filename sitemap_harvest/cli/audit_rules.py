@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.explanation import Explanation
 
 _WIDEST = 100  # characters of a line; longer ones are hard to read
-_WIDEST_TITLE = 200
 
 
 def list_rules(options: Mapping[str, RuleOptions]) -> None:
@@ -32,7 +31,7 @@ def list_rules(options: Mapping[str, RuleOptions]) -> None:
         severity = "off" if option.is_off else str(option.severity or known.severity)
         shown = ", ".join(f"{name}={value:g}" for name, value in thresholds.items())
         rows.append({"rule": rule, "severity": severity, "thresholds": shown, "meaning": known.title})
-    output.show(pa.Table.from_pylist(rows), widest=_WIDEST_TITLE, whole=["rule"])
+    output.show(pa.Table.from_pylist(rows), whole=["rule", "severity"], optional=["thresholds"])
 
 
 def explain_rules(names: Sequence[str], options: Mapping[str, RuleOptions]) -> None:

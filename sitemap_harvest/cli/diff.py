@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from sitemap_harvest.cli import output
+from sitemap_harvest.cli.diff_report import change_lines, summary_lines
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.diff import compare, compare_each
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -31,8 +30,6 @@ EPILOG = (
     "selects the last run that started by then, and an age the last run that is at least that old. "
     "Exit codes: 0 success; 2 wrong usage, or no such run."
 )
-_FIRST_CHANGES = 20
-_COLUMNS = ("kind", "loc", "fields", "reason")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -136,25 +133,9 @@ def _put(found: Iterator[Changes], opts: argparse.Namespace) -> None:
 
 
 def _show(changes: Changes, *, only_summary: bool) -> None:
-    """Print the summary, and the first changes."""
-    for line in _lines(changes.summary):
+    """Print the report of a comparison."""
+    width = output.screen_width()
+    for line in summary_lines(changes.summary, width=width):
         output.say(line)
-    if only_summary or not len(changes):
-        return
-    first = pa.Table.from_batches([next(changes.batches()).arrow]).select(_COLUMNS).slice(0, _FIRST_CHANGES)
-    output.show(first)
-    if len(changes) > _FIRST_CHANGES:
-        output.say(f"{len(changes) - _FIRST_CHANGES:,} more changes: write them to a file with -O changes.csv")
-
-
-def _lines(summary: ChangeSummary) -> Iterator[str]:
-    yield summary.in_words()
-    yield f"URLs: {summary.urls_before:,} before, {summary.urls_after:,} after, {summary.unchanged:,} unchanged"
-    if summary.stale:
-        yield f"Not confirmed in this run: {summary.stale:,} URLs ({summary.stale_share:.1%})"
-        yield from (f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5])
-    yield from (f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns)
-    yield from (f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:5])
-    yield from (
-        f"Argument or limit changed: {one.name} was {one.before} and is now {one.after}" for one in summary.differences
-    )
+    for line in change_lines(changes, width=width, only_totals=only_summary):
+        output.say(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from codecs import getincrementaldecoder
 from io import BufferedWriter, RawIOBase
@@ -10,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from scrapy.utils.misc import load_object
 
+from sitemap_harvest.cli import tables
 from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.escape import visible, visible_lines
@@ -23,18 +23,16 @@ from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Collection, Iterable
-    from typing import IO
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import IO, TextIO
 
     from scrapy.settings import Settings
 
     from sitemap_harvest.snapshots.store import Store
 
 _FORMATS = ", ".join(FEED_EXPORTERS)
-_PLAIN = {pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us", "UTC")}
 _T = TypeVar("_T")
-_WIDEST = 60  # characters of a table cell on a terminal; other output is not truncated
-_WIDEST_PATH = 40
+_IN_ASCII = str.maketrans({"│": "|", "┃": "|", "━": "-", "╇": "+", "…": "~", "→": ">"})  # of the same width
 NEVER = "never"
 """A value of ``--fail-on``: no severity changes the exit code."""
 
@@ -51,7 +49,10 @@ class AnyBatch(Batch[Any]):
 
 def say(line: str) -> None:
     """Write *line* to standard output."""
-    sys.stdout.write(f"{visible(line)}\n")
+    text = visible(line)
+    if not sys.stdout.encoding.lower().startswith("utf"):
+        text = text.translate(_IN_ASCII)
+    sys.stdout.write(f"{text}\n")
 
 
 def tell(line: str, *more: str) -> None:
@@ -65,14 +66,15 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``-O``."""
+    """Add the option ``-o``, with its other name ``-O``."""
     parser.add_argument(
+        "-o",
         "-O",
         dest="output",
-        metavar="FILE",
-        help="write to FILE in the format of its suffix, or give the format as FILE:FORMAT; - is standard output as "
-        "JSON Lines, and -:FORMAT in another format "
-        f"({_FORMATS})",
+        metavar="FILE|FORMAT",
+        help="write to FILE, which is replaced, in the format of its suffix (rows.csv) or in the given one "
+        "(rows.txt:csv); a FORMAT alone writes to standard output, and - writes JSON Lines there; the formats are "
+        f"{_FORMATS}",
     )
 
 
@@ -104,8 +106,10 @@ def check_folder(option: str, given: str, path: str | Path) -> None:
 def file_and_format(output: str) -> tuple[str, str]:
     """Return the path and the format of *output*. Raises :exc:`ArgumentError` for an unknown format.
 
-    ``-`` is standard output, as JSON Lines.
+    ``-`` is standard output, as JSON Lines; the name of a format alone is standard output too.
     """
+    if output in FEED_EXPORTERS:
+        output = f"-:{output}"
     if output == "-":
         output = "-:jsonl"
     path, colon, name = output.rpartition(":")
@@ -167,52 +171,37 @@ def _export(batches: Iterable[Batch[Any]], file: IO[bytes], name: str) -> int:
     return rows
 
 
-def plain(batch: pa.RecordBatch) -> AnyBatch:
-    """Return *batch* with types that all formats support; others become text."""
-    columns = [_plain(column) for column in batch.columns]
-    return AnyBatch(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
+def screen_width(file: TextIO | None = None) -> int | None:
+    """Return the width of the terminal *file*, at least 40; ``None`` if it is none. The default is standard output."""
+    file = sys.stdout if file is None else file
+    return max(Console(file=file).width, tables.NARROWEST) if file.isatty() else None
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    kind = column.type
-    if pa.types.is_nested(kind) or kind in _PLAIN:
-        return column
-    wanted = pa.string()
-    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):  # sum() returns such decimals
-        wanted = pa.int64()
-    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        wanted = pa.float64()
-    try:
-        return column.cast(wanted)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+def show(
+    rows: pa.Table, *, whole: Collection[str] = (), optional: Sequence[str] = (), group: str | None = None
+) -> None:
+    """Print *rows* as a table, which fits a terminal, and has all text elsewhere.
 
-
-def show(rows: pa.Table, *, widest: int = _WIDEST, paths: Collection[str] = (), whole: Collection[str] = ()) -> None:
-    """Print *rows* as a table, with its full width unless a terminal limits it.
-
-    *widest*: characters of a cell on a terminal. Longer cells of the columns *paths* keep their end. The columns
-    *whole* are not wrapped.
+    *whole*, *optional* and *group*: columns, as for :func:`~sitemap_harvest.cli.tables.table_lines`.
     """
-    console = Console()
-    table = Table(title=None, show_edge=False, pad_edge=False)
+    numbers, unbroken = [], [*whole]
     for field in rows.schema:
-        is_number = any(check(field.type) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
-        table.add_column(
-            Text(visible(field.name)),
-            justify="right" if is_number else "left",
-            overflow="fold",
-            no_wrap=field.name in whole,
-        )
-    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
-        cells = [_text(value) for value in row]
-        if console.is_terminal:
-            names = zip(cells, rows.column_names, strict=True)
-            cells = [_cut_path(cell) if name in paths else _cut(cell, widest) for cell, name in names]
-        table.add_row(*map(Text, cells))
-    if not console.is_terminal:
-        console.width = 10_000
-    console.print(table)
+        if any(check(field.type) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
+            numbers.append(field.name)
+        elif pa.types.is_temporal(field.type):
+            unbroken.append(field.name)
+    cells = [list(map(_text, column.to_pylist())) for column in rows.columns]
+    lines = tables.table_lines(
+        rows.column_names,
+        list(zip(*cells, strict=True)),
+        width=screen_width(),
+        right=numbers,
+        whole=unbroken,
+        optional=optional,
+        group=group,
+    )
+    for line in lines:
+        say(line)
 
 
 def _text(value: Any) -> str:
@@ -220,13 +209,7 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         value = ", ".join(value)
+    elif isinstance(value, (list, dict)):
+        value = json.dumps(value, ensure_ascii=False, default=str)
     text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "astimezone") else str(value)
     return visible(text.removesuffix("+00:00"))
-
-
-def _cut(text: str, widest: int) -> str:
-    return text if len(text) <= widest else f"{text[: widest - 1]}…"
-
-
-def _cut_path(text: str) -> str:
-    return text if len(text) <= _WIDEST_PATH else f"…{text[1 - _WIDEST_PATH :]}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sitemap_harvest.cli import output
+from sitemap_harvest.cli.plain import distinct, plain
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store.store import History
 
+_MOST_ROWS = 100  # on a terminal
+_FORMAT = "tsv"  # elsewhere
 USAGE = '--store S "SELECT ..."'
 EPILOG = (
     "Views: urls, sitemaps, problems (of the last snapshot of each site, or of the snapshots that --at selects); "
     "changes, runs, sites (of all runs). Times are in UTC. "
+    f"A terminal shows the first {_MOST_ROWS} rows as a table; a pipe gets all rows as TSV, unless -o names a format. "
     "Exit codes: 0 success; 2 wrong usage, or an invalid query."
 )
-_MOST_ROWS = 1000  # shown as a table; files have all rows
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,17 +50,21 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Run the query. Raises :exc:`HarvestError`."""
     from sitemap_harvest.snapshots.store.sql_views import Views  # DuckDB takes 0.1 seconds to load
 
+    destination = opts.output
+    if destination is None and output.screen_width() is None:
+        destination = _FORMAT
+    path, name = output.file_and_format(destination) if destination else (None, None)
     store = output.store_of(opts, settings)
-    name = output.file_and_format(opts.output)[1] if opts.output else None
     histories = store.histories() if opts.site is None else [store.site(opts.site)]
     _check_time(opts.at, histories)
     with closing(Views(histories, at=opts.at)) as views:
-        reader = views.query(opts.sql)
-        if name:
-            rows = output.write(_batches(reader, keep_types=name == "parquet"), opts.output)
-            output.tell(f"{rows:,} rows")
+        batches = _batches(views.query(opts.sql), keep_types=name == "parquet")
+        if destination:
+            rows = output.write(map(output.AnyBatch, batches), destination)
+            if path != "-":
+                output.tell(f"{rows:,} row{'' if rows == 1 else 's'}")
         else:
-            _show(reader)
+            _show(batches)
     return RunOutcome.WHOLE
 
 
@@ -75,20 +82,23 @@ def _check_time(when: str, histories: Sequence[History]) -> None:
         raise errors[0]
 
 
-def _batches(reader: pa.RecordBatchReader, *, keep_types: bool) -> Iterator[output.AnyBatch]:
+def _batches(reader: pa.RecordBatchReader, *, keep_types: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows, preceded by an empty batch, so that the column names are known in any case."""
-    empty = pa.RecordBatch.from_pylist([], schema=reader.schema)
+    names = list(distinct(reader.schema.names))
+    empty = pa.RecordBatch.from_pylist([], schema=pa.schema([pa.field("_", one.type) for one in reader.schema]))
     for batch in chain([empty], reader):
-        yield output.AnyBatch(batch) if keep_types else output.plain(batch)
+        named = pa.RecordBatch.from_arrays(batch.columns, names=names)
+        yield named if keep_types else plain(named)
 
 
-def _show(reader: pa.RecordBatchReader) -> None:
-    """Print the first rows, and the number of the others."""
-    shown: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in reader:
-        shown.append(batch.slice(0, max(_MOST_ROWS - rows, 0)))
-        rows += batch.num_rows
-    output.show(pa.Table.from_batches(shown, reader.schema))
+def _show(batches: Iterator[pa.RecordBatch]) -> None:
+    """Print the first rows. The others are not even counted, which could take long."""
+    shown, rows = list[pa.RecordBatch](), 0
+    while rows <= _MOST_ROWS and (batch := next(batches, None)) is not None:
+        shown.append(batch.slice(0, _MOST_ROWS + 1 - rows))
+        rows += len(shown[-1])
+    output.show(pa.Table.from_batches(shown).slice(0, _MOST_ROWS))
     if rows > _MOST_ROWS:
-        output.tell(f"{rows - _MOST_ROWS:,} more rows: write them to a file with -O rows.csv")
+        output.tell(f"These are the first {_MOST_ROWS:,} rows. To get all, add -o rows.csv")
+    elif not rows:
+        output.tell("0 rows")

@@ -1,28 +1,91 @@
-"""Tables on standard output."""
+"""Tables on standard output, and the values of ``-o``."""
 
 from __future__ import annotations
+
+import io
+import sys
 
 import pyarrow as pa
 import pytest
 
 from sitemap_harvest.cli import output
+from sitemap_harvest.errors import ArgumentError
 
-ROWS = pa.table({"rule": ["a/b"], "text": ["words " * 20 + "end"], "in": ["/folder" * 20 + "/sitemap.xml"]})
+URL = "https://a.example/" + "folder/" * 20 + "page"
+ROWS = pa.table({"rule": ["lastmod/in-the-future"], "count": [1234], "loc": [URL], "text": ["words " * 20 + "end"]})
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, width: int, **options: list[str]) -> list[str]:
+    """Return the lines of the table on a terminal."""
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(sys, "stdout", terminal)
+    output.show(ROWS, **options)  # type: ignore[arg-type]
+    return terminal.getvalue().splitlines()
 
 
 @pytest.mark.quick
-def test_a_redirected_table_has_all_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    output.show(ROWS, paths=["in"])
+@pytest.mark.parametrize("forced", [False, True], ids=["plain", "with-colours-forced"])
+def test_a_redirected_table_has_all_the_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, forced: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    if forced:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    output.show(ROWS)
     (_, _, line) = capsys.readouterr().out.splitlines()
-    assert [cell.strip() for cell in line.split("│")] == [cell[0].as_py() for cell in ROWS.columns]
+    assert [cell.strip() for cell in line.split("│")] == [str(cell[0].as_py()) for cell in ROWS.columns]
 
 
 @pytest.mark.quick
-def test_a_terminal_limits_the_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}.items():
-        monkeypatch.setenv(name, value)
-    output.show(ROWS, widest=20, paths=["in"])
-    (_, _, line) = capsys.readouterr().out.splitlines()
-    assert [cell.strip() for cell in line.split("│")] == [
-        "a/b", "words words words w…", f"…{('/folder' * 20 + '/sitemap.xml')[-39:]}"
-    ]  # fmt: skip
+def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(monkeypatch, 83) == [
+        "rule                  ┃ count ┃ loc                      ┃ text",
+        "━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━",
+        "lastmod/in-the-future │  1234 │ https://a…er/folder/page │ words words words words",
+        "                      │       │                          │ words words words words",
+        "                      │       │                          │ words words words words…",
+    ]
+
+
+@pytest.mark.quick
+def test_columns_are_left_out_of_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = shown(monkeypatch, 60, whole=["rule"], optional=["loc", "count"])
+    assert lines[0] == "rule                  ┃ count ┃ text"
+    assert lines[-1] == "Not shown, because the lines would be too long: loc"
+
+
+def test_another_encoding_has_ascii_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Terminal, "encoding", "cp1252")
+    head, rule, *_ = shown(monkeypatch, 300)
+    assert (head.isascii(), rule.isascii(), rule[:25]) == (True, True, "-" * 22 + "+" + "-" * 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param("rows.csv", ("rows.csv", "csv"), id="suffix"),
+        pytest.param("ROWS.TSV", ("ROWS.TSV", "tsv"), id="upper-case"),
+        pytest.param("rows.txt:jsonl", ("rows.txt", "jsonl"), id="format"),
+        pytest.param("csv", ("-", "csv"), id="format-alone"),
+        pytest.param("./csv:csv", ("./csv", "csv"), id="file-with-the-name-of-a-format"),
+        pytest.param("-", ("-", "jsonl"), id="dash"),
+        pytest.param("-:tsv", ("-", "tsv"), id="dash-and-format"),
+        pytest.param(r"C:\\rows.csv", (r"C:\\rows.csv", "csv"), id="drive"),
+    ],
+)
+def test_an_output_is_a_file_or_a_format(value: str, expected: tuple[str, str]) -> None:
+    assert output.file_and_format(value) == expected
+
+
+@pytest.mark.parametrize("value", ["", "rows", "rows.xls", "rows.csv:xls", "CSV.", ":csv"])
+def test_an_unknown_format_is_an_error(value: str) -> None:
+    with pytest.raises(ArgumentError, match=f"^-O {value}: the suffix must be one of jsonl, "):
+        output.file_and_format(value)

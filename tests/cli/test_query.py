@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sitemap_harvest.cli import output, query
 from tests.cli.storing import command, made
+from tests.cli.test_output import Terminal
 from tests.snapshots.store.making import SITE, locs
 
 if TYPE_CHECKING:
@@ -49,11 +53,53 @@ def test_the_views_can_be_queried(folder: Path, sql: str, options: list[str], ex
 
 
 @pytest.mark.quick
-def test_results_are_shown_as_a_table(folder: Path) -> None:
+def test_a_pipe_gets_all_rows_as_tsv(folder: Path) -> None:
     run = command("query", "select root, count(*) as urls from urls group by all order by root", cwd=folder)
     assert (run.returncode, run.stderr) == (0, "")
-    rows = [line.replace("│", " ").split() for line in run.stdout.splitlines()]
-    assert rows[2:] == [[SITE, "20"], ["https://b.example", "20"]]
+    assert run.stdout == f"root\turls\n{SITE}\t20\nhttps://b.example\t20\n"
+    many = command("query", "select i, repeat('x', 300) as long from range(2500) as r(i)", cwd=folder).stdout
+    assert many.splitlines() == ["i\tlong", *(f"{number}\t{'x' * 300}" for number in range(2500))]
+
+
+EACH_KIND = """select null as nothing, '' as empty, e'a\\tb\\nc\\\\d,"e"' as text,
+    1.50 as money, sum(3) as whole, 'nan'::double as nan,
+    true as yes, date '2026-01-02' as day, timestamp '2026-01-02 03:04:05' as local, [date '2026-01-02'] as days,
+    {'a': 1.5::decimal(3, 1), 'b': null} as struct, map {1: 'x'} as map, interval 36 hour as span, encode('ü') as bytes,
+    timestamptz '2026-01-02 03:04:05+01:00' as instant, 2 as yes"""
+
+
+def test_each_format_has_each_kind_of_value(folder: Path) -> None:
+    tsv = command("query", EACH_KIND, cwd=folder).stdout
+    names, values, rest = tsv.split("\n")
+    assert rest == ""
+    assert dict(zip(names.split("\t"), values.split("\t"), strict=True)) == {
+        "nothing": r"\N", "empty": "", "text": r'a\tb\nc\\d,"e"',
+        "money": "1.50", "whole": "3", "nan": "nan", "yes": "true",
+        "day": "2026-01-02", "local": "2026-01-02T03:04:05", "days": '["2026-01-02"]',
+        "struct": '{"a": 1.5, "b": null}',
+        "map": '{"1": "x"}', "span": "P0M0DT129600S", "bytes": "ü",
+        "instant": "2026-01-02T02:04:05+00:00", "yes_2": "2",
+    }  # fmt: skip
+    (row,) = csv.DictReader(io.StringIO(command("query", EACH_KIND, "-o", "csv", cwd=folder).stdout))
+    assert (row["nothing"], row["empty"], row["text"], row["days"]) == ("", "", 'a\tb\nc\\d,"e"', '["2026-01-02"]')
+    (row,) = json.loads(command("query", EACH_KIND, "-o", "json", cwd=folder).stdout)
+    assert row == {
+        "nothing": None, "empty": "", "text": 'a\tb\nc\\d,"e"', "money": 1.5, "whole": 3, "nan": None, "yes": True,
+        "day": "2026-01-02", "local": "2026-01-02T03:04:05", "days": ["2026-01-02"], "struct": {"a": 1.5, "b": None},
+        "map": {"1": "x"}, "span": "P0M0DT129600S", "bytes": "ü", "instant": "2026-01-02T02:04:05+00:00", "yes_2": 2,
+    }  # fmt: skip
+
+
+def test_a_terminal_gets_the_first_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    batches = [pa.RecordBatch.from_pydict({"n": list(range(start, start + 60))}) for start in (0, 60)]
+    told: list[str] = []
+    monkeypatch.setattr(output, "tell", told.append)
+    query._show(iter(batches))
+    assert terminal.getvalue().splitlines() == [" n", "━━", *(f"{number:2}" for number in range(100))]
+    assert told == ["These are the first 100 rows. To get all, add -o rows.csv"]
 
 
 def test_results_are_written_to_a_file(folder: Path) -> None:

@@ -1,0 +1,193 @@
+"""The report of a comparison for people: totals by section and kind, then the changes in groups, removals first.
+
+Knows neither terminals nor files. A report with a *width* fits a terminal, and has the first
+changes of each group; without one, it has all changes and all text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from os.path import commonprefix
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.cells import cell_len
+
+from sitemap_harvest.cli.tables import head_cut, middle_cut, table_lines, wrapped
+from sitemap_harvest.escape import visible
+from sitemap_harvest.model import ChangeBatch, ChangeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sitemap_harvest.diff import Changes
+    from sitemap_harvest.model import Change, ChangeSummary
+
+_LASTMOD, _IN_PATTERN = "lastmod", "in a pattern"
+_COLUMNS = (*("removed", "expired", "added", "moved", "changed"), _LASTMOD)
+_TITLES = {
+    "removed": "Removed",
+    "expired": "Expired",
+    "added": "Added",
+    "moved": "Moved",
+    "changed": "Changed",
+    _IN_PATTERN: "Part of a pattern",
+    _LASTMOD: "Changed only in lastmod",
+}
+"""The groups in their order, with their titles."""
+_MOST_CHANGES = 10  # of a group, with a width
+_MOST_SECTIONS = 10  # with a width
+_COUNTED_SECTIONS = 10_000  # a site may have as many first folders as URLs
+_OTHERS = "other sections"
+_SECTION = r"^[A-Za-z][A-Za-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>/[^/?#]+/|)"
+_SAME = 8  # characters of two long values that are shown before their first difference
+
+
+def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterator[str]:
+    """Yield the lines of *summary*."""
+    yield from _fitted(summary.in_words(), width)
+    yield from _fitted(
+        f"URLs: {summary.urls_before:,} before, {summary.urls_after:,} after, {summary.unchanged:,} unchanged", width
+    )
+    if summary.stale:
+        yield f"Not confirmed in this run: {summary.stale:,} URLs ({summary.stale_share:.1%})"
+    others = (
+        *(f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5]),
+        *(f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns),
+        *(f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:5]),
+        *(f"Argument or limit changed: {one.name} was {one.before} and is now {one.after}"
+          for one in summary.differences),
+    )  # fmt: skip
+    for line in others:
+        yield from _fitted(line, width)
+
+
+def change_lines(changes: Changes, *, width: int | None = None, only_totals: bool = False) -> Iterator[str]:
+    """Yield the totals of *changes* by section and kind and, unless *only_totals*, the changes in groups.
+
+    A section is the first folder in the path of a URL.
+    """
+    if not len(changes):
+        return
+    sections, groups = _totals(changes)
+    yield from _section_lines(sections, width)
+    for group, title in _TITLES.items():
+        if groups[group] and not only_totals:
+            yield ""
+            yield f"{title}: {groups[group]:,}"
+            yield from _group_lines(changes, group, groups[group], width)
+
+
+def _totals(changes: Changes) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    """Return the number of changes by section and column, and by group."""
+    own_host = urlsplit(changes.summary.site).netloc.lower()
+    sections: dict[str, Counter[str]] = {}
+    groups: Counter[str] = Counter()
+    for batch in changes.batches():
+        found = pa.table([_sections(batch["loc"], own_host), *_labels(batch)], ["section", "column", "group"])
+        for row in found.group_by(found.column_names).aggregate([([], "count_all")]).to_pylist():
+            name = row["section"] if row["section"] in sections or len(sections) < _COUNTED_SECTIONS else _OTHERS
+            sections.setdefault(name, Counter())[row["column"]] += row["count_all"]
+            groups[row["group"]] += row["count_all"]
+    return sections, groups
+
+
+def _sections(locs: pa.StringArray, own_host: str) -> pa.StringArray:
+    """Return the section of each URL: ``/`` for those without a folder; with the host if it is not *own_host*."""
+    found = pc.extract_regex(locs, _SECTION)
+    host, path = (pc.fill_null(pc.struct_field(found, name), "") for name in ("host", "path"))
+    host = pc.utf8_lower(host)
+    host = pc.if_else(pc.is_in(host, pa.array([own_host])), "", host)
+    return pc.binary_join_element_wise(host, pc.if_else(pc.equal(path, ""), "/", path), "")
+
+
+def _labels(batch: ChangeBatch) -> tuple[pa.StringArray, pa.StringArray]:
+    """Return the column and the group of each change. The new URL of a pair that a pattern connects has no group."""
+    has_only_lastmod = pc.equal(pc.binary_join(batch["fields"].cast(pa.list_(pa.string())), ","), "lastmod")
+    column = pc.if_else(has_only_lastmod, _LASTMOD, batch["kind"])
+    is_in_pattern = pc.and_not(batch["pattern"].is_valid(), has_only_lastmod)
+    is_listed = pc.or_(pc.not_equal(batch["kind"], "added"), batch["counterpart"].is_null())
+    return column, pc.if_else(is_in_pattern, pc.if_else(is_listed, _IN_PATTERN, ""), column)
+
+
+def _section_lines(sections: Mapping[str, Counter[str]], width: int | None) -> Iterator[str]:
+    """Yield the table of the sections, those with the most removals first."""
+    ranked = sorted(sections.items(), key=lambda one: (-one[1]["removed"], -one[1].total(), one[0]))
+    most = len(ranked) if width is None else _MOST_SECTIONS
+    total: Counter[str] = sum(sections.values(), Counter())
+    rows = [*ranked[:most]]
+    if more := ranked[most:]:
+        rows.append((f"{len(more):,} other sections", sum((counts for _, counts in more), Counter())))
+    if len(rows) > 1:
+        rows.append(("total", total))
+    columns = [name for name in _COLUMNS if total[name]]
+    cells = [[visible(name), *(f"{counts[one]:,}" if counts[one] else "" for one in columns)] for name, counts in rows]
+    yield ""
+    yield from table_lines(["section", *columns], cells, width=width, right=columns)
+
+
+def _group_lines(changes: Changes, group: str, count: int, width: int | None) -> Iterator[str]:
+    """Yield the lines of the changes in *group*, of which there are *count*."""
+    reason = None
+    for change in islice(_changes_in(changes, group), None if width is None else _MOST_CHANGES):
+        if change.reason != reason:
+            reason = change.reason
+            yield from _fitted(f"  {reason or 'Without a reason'}:", width)
+        yield _cut(f"  {visible(change.loc)}", width)
+        yield from _detail_lines(change, width)
+    if width is not None and count > _MOST_CHANGES:
+        yield f"  and {count - _MOST_CHANGES:,} more: add -o changes.csv"
+
+
+def _changes_in(changes: Changes, group: str) -> Iterator[Change]:
+    for batch in changes.batches():
+        _, groups = _labels(batch)
+        yield from ChangeBatch(batch.arrow.filter(pc.equal(groups, group))).rows()
+
+
+def _detail_lines(change: Change, width: int | None) -> Iterator[str]:
+    """Yield what differs before and after *change*."""
+    if change.counterpart is not None:
+        words = "is now" if change.kind != ChangeKind.ADDED else "was"
+        likely = f"likely {words}" if change.pattern is None else words
+        yield _cut(f"    {likely} {visible(change.counterpart)}", width)
+    if change.kind == ChangeKind.MOVED:
+        yield from _difference("sitemap", change.sitemap_before, change.sitemap, width)
+    before, after = change.before or {}, change.after or {}
+    for field in change.fields:
+        yield from _difference(field, before.get(field), after.get(field), width)
+
+
+def _difference(name: str, before: str | None, after: str | None, width: int | None) -> Iterator[str]:
+    """Yield the values of the field *name* on one line, or on two if they are long."""
+    one, other = ("(none)" if value is None else visible(value) or "(empty)" for value in (before, after))
+    start = f"    {name}  "
+    line = f"{start}{one} → {other}"
+    if width is None or cell_len(line) <= width:
+        yield line
+        return
+    room = width - len(start) - 2
+    skipped = len(commonprefix([one, other])) - _SAME  # noqa: RUF071 - by characters on purpose
+    if max(cell_len(one), cell_len(other)) > room and skipped > 1:
+        one, other = f"…{one[skipped:]}", f"…{other[skipped:]}"
+    yield f"{start}{head_cut(one, room)}"
+    yield f"{' ' * (len(start) - 2)}→ {head_cut(other, room)}"
+
+
+def _cut(line: str, width: int | None) -> str:
+    return line if width is None else middle_cut(line, width)
+
+
+def _fitted(line: str, width: int | None) -> Iterator[str]:
+    """Yield *line*, broken between words if it is wider than *width*."""
+    text = visible(line)
+    if width is None or cell_len(text) <= width:
+        yield text
+        return
+    margin = " " * (len(text) - len(text.lstrip()) + 2)
+    first, *others = wrapped(text.strip(), width - len(margin))
+    yield f"{margin[2:]}{first}"
+    yield from (f"{margin}{one}" for one in others)

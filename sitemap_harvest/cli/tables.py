@@ -1,0 +1,157 @@
+"""Tables that fit the width of a terminal, and text cut in the middle.
+
+Pure: knows neither terminals nor files. Widths are in terminal cells, of which a Chinese
+character takes two. Text must be free of control characters (see ``escape.visible``).
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+NARROWEST = 40
+"""The smallest supported width."""
+_LEAST = 24  # of a column that may be cut: run IDs (23) and times (19) always fit
+_MOST_LINES = 3  # of a cell
+_MOST_NAME = 14  # of the name of a column beside its value
+_CUT = "…"
+
+
+def table_lines(
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None = None,
+    right: Collection[str] = (),
+    whole: Collection[str] = (),
+    optional: Sequence[str] = (),
+    group: str | None = None,
+) -> Iterator[str]:
+    """Yield the lines of a table with the columns *names* and the cells *rows*, no wider than *width*.
+
+    ``None``: as wide as its cells, each of them on one line. Columns in *right* are
+    right-aligned; neither these nor those in *whole* are cut or wrapped. If the table does
+    not fit, the column *group* becomes a heading above its rows; then the *optional*
+    columns are left out, the first one first, and named below the table; and if that is
+    not enough, each row becomes a record, with a line per column.
+    """
+    cells = list(zip(*rows, strict=True)) or [()] * len(names)
+    titles = {name: name if width is None else middle_cut(name, _LEAST) for name in names}
+    natural = {name: max(map(cell_len, (titles[name], *column))) for name, column in zip(names, cells, strict=True)}
+    kept, headings, hidden = dict(natural), [""] * len(rows), list[str]()
+    while (widths := _widths(kept, {*right, *whole}, width)) is None:
+        if group in kept:
+            del kept[group]
+            headings = list(cells[names.index(group)])
+        elif left := [name for name in optional if name in kept]:
+            del kept[left[0]]
+            hidden.append(left[0])
+        else:
+            yield from _record_lines(names, rows, max(width or 0, NARROWEST))
+            return
+    yield _joined([titles[name] for name in widths], widths, " ┃ ", right)
+    yield "━╇━".join("━" * one for one in widths.values())
+    places = [names.index(name) for name in widths]
+    for heading, members in groupby(zip(headings, rows, strict=True), lambda pair: pair[0]):
+        if heading:
+            yield middle_cut(heading, width or cell_len(heading))
+        for _, row in members:
+            parts = [wrapped(row[place], one) for place, one in zip(places, widths.values(), strict=True)]
+            for number in range(max(map(len, parts))):
+                yield _joined([part[number] if number < len(part) else "" for part in parts], widths, " │ ", right)
+    if hidden:
+        yield from wrapped(f"Not shown, because the lines would be too long: {', '.join(hidden)}", width or 0)
+
+
+def _widths(natural: Mapping[str, int], unbroken: Collection[str], width: int | None) -> dict[str, int] | None:
+    """Return the width of each column; ``None`` if they do not fit.
+
+    *natural*: the width of the widest cell of each. Columns that are not *unbroken* share what is left.
+    """
+    if width is None:
+        return dict(natural)
+    widths = {name: one if name in unbroken else min(one, _LEAST) for name, one in natural.items()}
+    if not widths or (room := width - 3 * (len(widths) - 1) - sum(widths.values())) < 0:
+        return None
+    growing = sorted((name for name in widths if widths[name] < natural[name]), key=lambda name: natural[name])
+    for number, name in enumerate(growing):
+        more = min(natural[name] - widths[name], room // (len(growing) - number))
+        widths[name] += more
+        room -= more
+    return widths
+
+
+def _joined(cells: Iterable[str], widths: Mapping[str, int], between: str, right: Collection[str]) -> str:
+    """Return one line of a table."""
+    padded = []
+    for cell, (name, width) in zip(cells, widths.items(), strict=True):
+        blank = " " * (width - cell_len(cell))
+        padded.append(blank + cell if name in right else cell + blank)
+    return between.join(padded).rstrip()
+
+
+def _record_lines(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield a line per cell, and an empty line between rows."""
+    margin = min(max(map(cell_len, names)), _MOST_NAME)
+    for number, row in enumerate(rows):
+        if number:
+            yield ""
+        for name, cell in zip(names, row, strict=True):
+            title = middle_cut(name, margin)
+            for part in wrapped(cell, width - margin - 2):
+                yield f"{title}{' ' * (margin - cell_len(title))}  {part}".rstrip()
+                title = ""
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return *text* in lines of at most *width*, broken between words; longer words are cut in the middle.
+
+    What does not fit into three lines is left out.
+    """
+    if cell_len(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        short = middle_cut(word, width)
+        joined = f"{lines[-1]} {short}" if lines[-1] else short
+        if cell_len(joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(short)
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 1 :] = [f"{_head(lines[_MOST_LINES - 1], width - 1)}{_CUT}"]
+    return lines
+
+
+def middle_cut(text: str, width: int) -> str:
+    """Return *text* with ``…`` in place of its middle if it is wider than *width*: URLs differ at their ends."""
+    if cell_len(text) <= width:
+        return text
+    head = _head(text, (width - 1) * 2 // 5)
+    return f"{head}{_CUT}{_tail(text, width - 1 - cell_len(head))}"
+
+
+def head_cut(text: str, width: int) -> str:
+    """Return *text* with ``…`` in place of its end if it is wider than *width*."""
+    return text if cell_len(text) <= width else f"{_head(text, width - 1)}{_CUT}"
+
+
+def _head(text: str, width: int) -> str:
+    """Return the beginning of *text* that fits *width*."""
+    text = text[: 2 * width]  # combining characters have no width, but a text may have any number of them
+    while cell_len(text) > width:
+        text = text[:-1]
+    return text
+
+
+def _tail(text: str, width: int) -> str:
+    """Return the end of *text* that fits *width*; it does not begin with a combining character."""
+    text = text[-2 * width :] if width > 0 else ""
+    while text and (cell_len(text) > width or not cell_len(text[0])):
+        text = text[1:]
+    return text

@@ -1,0 +1,174 @@
+"""The report of a comparison, asserted whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.cells import cell_len
+
+from sitemap_harvest.cli.diff_report import change_lines, summary_lines
+from sitemap_harvest.diff import compare
+from tests.snapshots.store.making import SITE, Making, entry, locs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sitemap_harvest.diff import Changes
+    from sitemap_harvest.model import UrlEntry
+
+MARCH = datetime(2026, 3, 1, 9, tzinfo=UTC)
+LONG = "/shop/" + "x" * 70
+NEWS, SHOP, BLOG = (f"{SITE}/{name}.xml" for name in ("news", "shop", "blog"))
+
+
+def page(path: str, **values: object) -> UrlEntry:
+    return entry(f"{SITE}{path}", **values)
+
+
+def compared(folder: Path, before: dict[str, list[UrlEntry]], after: dict[str, list[UrlEntry]]) -> Changes:
+    """Return the changes between two runs with these documents."""
+    making = Making(folder)
+    return compare(making.run(before), making.run(after))
+
+
+def report(changes: Changes, width: int | None = None, *, only_totals: bool = False) -> str:
+    lines = [*summary_lines(changes.summary, width=width), *change_lines(changes, width=width, only_totals=only_totals)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.fixture
+def changes(tmp_path: Path) -> Changes:
+    """Two removals, an addition, a move, two changes, and twelve moved dates."""
+    dated = [page(f"/blog/{number}", lastmod=MARCH) for number in range(10, 22)]
+    moved = page("/shop/moved")
+    before = [page("/shop/a"), page(LONG), page("/about", title="About"), page("/shop/c", priority=0.5)]
+    after = [page("/shop/new\x1b"), page("/about", title="About us"), page("/shop/c", priority=0.8, changefreq="daily")]
+    later = [page(f"/blog/{number}", lastmod=MARCH + timedelta(days=1)) for number in range(10, 22)]
+    return compared(
+        tmp_path, {SHOP: before, BLOG: dated, NEWS: [moved]}, {SHOP: [*after, moved], BLOG: later, NEWS: [page("/n")]}
+    )
+
+
+WHOLE = """\
+https://a.example since 20261101T030000Z-000000: 2 added, 2 removed, 14 changed, 1 moved
+URLs: 17 before, 17 after, 0 unchanged
+
+section ┃ removed ┃ added ┃ moved ┃ changed ┃ lastmod
+━━━━━━━━╇━━━━━━━━━╇━━━━━━━╇━━━━━━━╇━━━━━━━━━╇━━━━━━━━
+/shop/  │       2 │     1 │     1 │       1 │
+/blog/  │         │       │       │         │      12
+/       │         │     1 │       │       1 │
+total   │       2 │     2 │     1 │       2 │      12
+
+Removed: 2
+  the sitemap was read completely and no longer lists the URL:
+  https://a.example/shop/a
+  https://a.example/shop/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+
+Added: 2
+  https://a.example/n
+  https://a.example/shop/new\\x1b
+
+Moved: 1
+  https://a.example/shop/moved
+    sitemap  https://a.example/news.xml → https://a.example/shop.xml
+
+Changed: 2
+  https://a.example/about
+    title  About → About us
+  https://a.example/shop/c
+    changefreq  (none) → daily
+    priority  0.5 → 0.8
+
+Changed only in lastmod: 12
+"""
+DATED = """\
+  https://a.example/blog/{}
+    lastmod  2026-03-01T09:00:00+00:00 → 2026-03-02T09:00:00+00:00
+"""
+
+
+def test_a_report_has_all_changes_and_all_text(changes: Changes) -> None:
+    assert report(changes) == WHOLE + "".join(DATED.format(number) for number in range(10, 22))
+
+
+def test_a_terminal_gets_the_first_changes_of_each_group(changes: Changes) -> None:
+    cut = WHOLE.replace(LONG, f"/shop/xxxxxx…{'x' * 48}").replace("14 changed, 1 moved", "14\n  changed, 1 moved")
+    assert (
+        report(changes, 80)
+        == f"{cut}{''.join(DATED.format(number) for number in range(10, 20))}  and 2 more: add -o changes.csv\n"
+    )
+
+
+NARROW = """\
+Removed: 2
+  the sitemap was read completely and
+    no longer lists the URL:
+  https://a.example/shop/a
+  https://a.exa…xxxxxxxxxxxxxxxxxxxxxxxx
+"""
+NARROW_DATE = """\
+    lastmod  2026-03-01T09:00:00+00:00
+           → 2026-03-02T09:00:00+00:00
+"""
+
+
+def test_a_narrow_terminal_gets_short_lines(changes: Changes) -> None:
+    shown = report(changes, 40)
+    assert [line for line in shown.splitlines() if cell_len(line) > 40] == []
+    assert NARROW in shown
+    assert shown.count(NARROW_DATE) == 10
+
+
+def test_totals_can_be_all(changes: Changes) -> None:
+    assert report(changes, only_totals=True) == WHOLE.partition("\nRemoved:")[0]
+
+
+def test_the_first_difference_of_long_values_is_shown(tmp_path: Path) -> None:
+    title = "A long title, in which only the last word of all differs: "
+    changes = compared(tmp_path, {SHOP: [page("/a", title=title + "one")]}, {SHOP: [page("/a", title=title + "two")]})
+    assert report(changes, 60).endswith("\n    title  …iffers: one\n         → …iffers: two\n")
+
+
+def test_pairs_of_a_pattern_are_reported_once_and_after_single_changes(tmp_path: Path) -> None:
+    old = [f"http://a.example/p/{number:02}" for number in range(25)]
+    changes = compared(
+        tmp_path,
+        {SHOP: [*map(entry, old), page("/gone")]},
+        {SHOP: [entry(loc.replace("http:", "https:")) for loc in old]},
+    )
+    shown = report(changes, 80)
+    assert "\nPattern: http-to-https, 25 URLs (" in shown
+    assert shown.partition("\n\nRemoved")[2] == (
+        ": 1\n  the sitemap was read completely and no longer lists the URL:\n  https://a.example/gone\n\n"
+        "Part of a pattern: 25\n  the sitemap was read completely and no longer lists the URL:\n"
+        + "".join(f"  {loc}\n    is now {loc.replace('http:', 'https:')}\n" for loc in old[:10])
+        + "  and 15 more: add -o changes.csv\n"
+    )
+
+
+def test_a_terminal_gets_the_sections_with_the_most_removals(tmp_path: Path) -> None:
+    before = [page(f"/{section:02}/{number}") for section in range(14) for number in range(section)]
+    shown = report(compared(tmp_path, {SHOP: before}, {SHOP: [page("/00/1")]}), 80, only_totals=True)
+    rows = [[cell.strip() for cell in line.split("│")] for line in shown.splitlines()[5:]]
+    assert rows == [
+        *([f"/{section:02}/", str(section), ""] for section in range(13, 3, -1)),
+        ["4 other sections", "6", "1"],
+        ["total", "91", "1"],
+    ]
+
+
+def test_urls_of_other_hosts_have_their_own_sections(tmp_path: Path) -> None:
+    old = [entry(loc) for loc in ("https://a.example/a/1", "https://B.example/a/1?x=/y/", "ftp://c.example", "x")]
+    shown = report(compared(tmp_path, {SHOP: [*old, *locs(1)]}, {SHOP: [*map(entry, locs(1))]}), only_totals=True)  # type: ignore[list-item]
+    rows = [[cell.strip() for cell in line.split("│")] for line in shown.splitlines()[5:]]
+    assert rows == [["/", "1"], ["/a/", "1"], ["b.example/a/", "1"], ["c.example/", "1"], ["total", "4"]]
+
+
+def test_no_change_is_two_lines(tmp_path: Path) -> None:
+    changes = compared(tmp_path, {SHOP: [page("/a")]}, {SHOP: [page("/a")]})
+    assert report(changes) == (
+        "https://a.example since 20261101T030000Z-000000: no change\nURLs: 1 before, 1 after, 1 unchanged\n"
+    )

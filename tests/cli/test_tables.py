@@ -1,0 +1,152 @@
+"""Tables that fit, asserted whole at fixed widths."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from sitemap_harvest.cli.tables import NARROWEST, head_cut, middle_cut, table_lines, wrapped
+from sitemap_harvest.escape import visible
+
+RUNS = ["site", "run", "started", "URLs", "changes"]
+ROWS = [
+    ["https://a.example", "20261101T030000Z-000000", "2026-11-01 03:00:00", "1,095", "first"],
+    ["https://a.example", "20261102T030000Z-000001", "2026-11-02 03:00:00", "96", "7 added, 6 removed, 73 changed"],
+    ["https://b.example", "20261101T030000Z-000000", "2026-11-01 03:00:00", "7", "first"],
+]
+WIDE = """\
+site              ┃ run                     ┃ started             ┃  URLs ┃ changes
+━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+https://a.example │ 20261101T030000Z-000000 │ 2026-11-01 03:00:00 │ 1,095 │ first
+https://a.example │ 20261102T030000Z-000001 │ 2026-11-02 03:00:00 │    96 │ 7 added, 6 removed, 73 changed
+https://b.example │ 20261101T030000Z-000000 │ 2026-11-01 03:00:00 │     7 │ first
+"""
+GROUPED = """\
+run                     ┃ started             ┃  URLs ┃ changes
+━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━
+https://a.example
+20261101T030000Z-000000 │ 2026-11-01 03:00:00 │ 1,095 │ first
+20261102T030000Z-000001 │ 2026-11-02 03:00:00 │    96 │ 7 added, 6 removed, 73
+                        │                     │       │ changed
+https://b.example
+20261101T030000Z-000000 │ 2026-11-01 03:00:00 │     7 │ first
+"""
+WITHOUT_STARTED = """\
+run                     ┃  URLs ┃ changes
+━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+https://a.example
+20261101T030000Z-000000 │ 1,095 │ first
+20261102T030000Z-000001 │    96 │ 7 added, 6 removed, 73 changed
+https://b.example
+20261101T030000Z-000000 │     7 │ first
+Not shown, because the lines would be too long: started
+"""
+RECORDS = """\
+site     https://a.example
+run      20261101T030000Z-000000
+started  2026-11-01 03:00:00
+URLs     1,095
+changes  first
+
+site     https://a.example
+run      20261102T030000Z-000001
+started  2026-11-02 03:00:00
+URLs     96
+changes  7 added, 6 removed, 73 changed
+
+site     https://b.example
+run      20261101T030000Z-000000
+started  2026-11-01 03:00:00
+URLs     7
+changes  first
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        pytest.param(None, WIDE, id="no-terminal"),
+        pytest.param(110, WIDE, id="wide"),
+        pytest.param(80, GROUPED, id="the-group-as-a-heading"),
+        pytest.param(70, WITHOUT_STARTED, id="an-optional-column-left-out"),
+        pytest.param(40, RECORDS, id="records"),
+        pytest.param(10, RECORDS, id="never-narrower-than-40"),
+    ],
+)
+def test_a_table_fits(width: int | None, expected: str) -> None:
+    lines = table_lines(RUNS, ROWS, width=width, right=["URLs"], whole=["started"], optional=["started"], group="site")
+    assert "".join(f"{line}\n" for line in lines) == expected
+
+
+def test_an_empty_table_has_a_head() -> None:
+    assert list(table_lines(["loc", "n"], [], width=40)) == ["loc ┃ n", "━━━━╇━━"]
+
+
+URLS = [
+    "https://a.example/" + "x" * 200,
+    "https://a.example/" + "目录" * 50,
+    "https://a.example/" + "قائمة" * 20,
+    "https://a.example/e" + "\u0301" * 100,
+]
+
+
+def test_long_urls_are_cut_in_the_middle() -> None:
+    assert middle_cut(URLS[0], 40) == "https://a.examp…" + "x" * 24
+    assert middle_cut(URLS[1], 40) == "https://a.examp…" + "目录" * 6
+    assert [cell_len(middle_cut(url, 24)) for url in URLS] == [24, 24, 24, 19]  # accents have no width
+    assert middle_cut("https://a.example/b", 19) == "https://a.example/b"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        pytest.param("short", ["short"], id="fits"),
+        pytest.param("no URL was read", ["no URL was", "read"], id="between-words"),
+        pytest.param("see https://a.example/b/c", ["see", "htt…le/b/c"], id="a-long-word-is-cut"),
+        pytest.param("one two three four five six seven", ["one two", "three four", "five six …"], id="three-lines"),
+    ],
+)
+def test_text_is_broken_between_words(text: str, lines: list[str]) -> None:
+    expected = [line.replace(" …", "…") if line.endswith("six …") else line for line in lines]
+    assert wrapped(text, 10) == expected
+
+
+def test_the_end_of_a_value_is_cut() -> None:
+    assert (head_cut("abcdef", 6), head_cut("abcdefg", 6)) == ("abcdef", "abcde…")
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from([*URLS, "a reason " * 20])
+TABLES = st.integers(1, 6).flatmap(
+    lambda columns: st.tuples(
+        st.lists(st.text(max_size=20).map(visible), min_size=columns, max_size=columns, unique=True),
+        st.lists(st.lists(TEXTS.map(visible), min_size=columns, max_size=columns), max_size=4),
+    )
+)
+
+
+@given(table=TABLES, width=st.integers(NARROWEST, 200), has_ids=st.booleans(), options=st.data())
+def test_no_line_is_wider_than_the_terminal_and_ids_and_numbers_are_whole(
+    table: tuple[list[str], list[list[str]]], width: int, options: Any, *, has_ids: bool
+) -> None:
+    names, rows = table
+    chosen = st.lists(st.sampled_from(names), unique=True)
+    ids = [f"{20261101 + number}T030000Z-00000{number}" for number in range(len(rows))]
+    if has_ids and "run" not in names:
+        names, rows = ["run", *names], [[one, *row] for one, row in zip(ids, rows, strict=True)]
+    group = options.draw(st.sampled_from([None, *table[0]]))
+    lines = list(table_lines(names, rows, width=width, optional=options.draw(chosen), group=group))
+    assert [line for line in lines if cell_len(line) > width] == []
+    if "run" in names:
+        assert [one for one in ids if one in "\n".join(lines)] == ids
+
+
+@given(rows=st.lists(st.lists(st.integers(0, 10**12).map(str), min_size=3, max_size=3), max_size=4))
+def test_numbers_are_never_broken(rows: list[list[str]]) -> None:
+    for width in (40, 80):
+        shown = "\n".join(table_lines(["a", "b", "c"], rows, width=width, right=["a", "b", "c"]))
+        assert all(number in shown for number in itertools.chain(*rows))
