@@ -14,6 +14,7 @@ import re
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from typing import Any, Self
 
 _MAX_CHARS = 128  # the longest format with the name of its zone has some 70
@@ -59,7 +60,6 @@ _MONTH_FIRST = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)(?:,\s*|\s+)(?P<year>\d
 # asctime, and Unix date: Wed Mar 9 14:30:15 UTC 2005
 _ASCTIME = rf"{_DAY_OF_WEEK}{_MONTH}\s+(?P<day>\d\d?)\s+{_TIME}(?:{_ZONE})?\s+(?P<year>\d{{4}})"
 _OTHERS = (_YEAR_FIRST, _BASIC, _RFC822, _MONTH_FIRST, _ASCTIME)
-_FORMS = (_W3C, *(re.compile(form, re.ASCII | re.IGNORECASE) for form in _OTHERS))
 _EPOCH = re.compile(r"([1-9]\d{9})(\d{3})?", re.ASCII)
 _AGE = re.compile(r"(\d{1,9})(w|d|h|min|s)", re.ASCII)  # no m: it could mean months
 _SECONDS = {"w": 7 * 24 * 3600, "d": 24 * 3600, "h": 3600, "min": 60, "s": 1}
@@ -85,10 +85,17 @@ def read_date(text: str) -> Instant | None:
     text = text.strip()
     if len(text) > _MAX_CHARS:
         return None
-    for form in _FORMS:
+    if match := _W3C.fullmatch(text):
+        return _instant(match.groupdict(), is_w3c=True)
+    for form in _other_forms():
         if match := form.fullmatch(text):
-            return _instant(match.groupdict(), is_w3c=form is _W3C)
+            return _instant(match.groupdict(), is_w3c=False)
     return _read_epoch(text)
+
+
+@cache  # compiling is slow, and most dates are W3C's
+def _other_forms() -> list[re.Pattern[str]]:
+    return [re.compile(form, re.ASCII | re.IGNORECASE) for form in _OTHERS]
 
 
 def read_age(text: str) -> timedelta | None:

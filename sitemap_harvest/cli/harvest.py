@@ -17,6 +17,7 @@ from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from sitemap_harvest.cli.parsers import ActionParser, help_text, pick_action
+from sitemap_harvest.cli.start import begin_start, end_start
 from sitemap_harvest.errors import HarvestError
 
 
@@ -46,6 +47,7 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Parse the arguments of the action. Scrapy's parser leaves options before the action in *args*."""
+        begin_start()
         vars(opts).update(vars(self.parse(*pick_action(self.program, [*args, *opts.arguments]))))
 
     def parse(self, action: str, arguments: list[str]) -> Namespace:
@@ -76,6 +78,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         from sitemap_harvest.engine.exit_codes import RunOutcome
         from sitemap_harvest.escape import escape_log
 
+        end_start()
         escape_log()
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
         try:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.cli.parsers import PROGRAM, pick_action
+from sitemap_harvest.cli.start import begin_start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
     *program*: its name, as the user typed it. In a Scrapy project, the settings are those of the project.
     """
     action, others = pick_action(program, sys.argv[1:] if arguments is None else arguments)
+    begin_start()
     from scrapy.utils.project import get_project_settings  # --help and --version need no Scrapy
 
     from sitemap_harvest.cli.harvest import HarvestCommand

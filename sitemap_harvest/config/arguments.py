@@ -30,7 +30,7 @@ from sitemap_harvest.model import (
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from sitemap_harvest.discovery.candidate import Candidate
@@ -244,12 +244,14 @@ def _with_occurrences(emit: tuple[str, ...], details: tuple[str, ...] | None) ->
     return emit
 
 
-def check_details(names: Iterable[str], option: str = "argument details") -> tuple[str, ...]:
+def check_details(names: Collection[str], option: str = "argument details") -> tuple[str, ...]:
     """Return the rules that *names*, IDs or patterns such as ``lastmod/*``, mean.
 
     Raises :exc:`ArgumentError`, which begins with *option*, if one means none. Rules of the user are known once
     the settings were read.
     """
+    if not names:
+        return ()
     from sitemap_harvest.audit.explanation import no_such_rule, rules_like  # few runs need the rules
 
     rules: dict[str, None] = {}

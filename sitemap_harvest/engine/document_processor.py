@@ -18,7 +18,6 @@ from sitemap_harvest.engine.document_records import (
 from sitemap_harvest.engine.results import MOST_REFUSED_ROWS, UrlCounts
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
-from sitemap_harvest.formats.html.links import header_hints
 from sitemap_harvest.model import FoundBy, Kind, Outcome, Problem
 from sitemap_harvest.snapshots.conditional_requests import is_unchanged
 from sitemap_harvest.snapshots.merge_policy import is_exact
@@ -167,6 +166,8 @@ class DocumentProcessor:
         references = list(document.sitemaps())
         if candidate.found_by is FoundBy.HOME or (candidate.found_by is FoundBy.ARGUMENT and not candidate.site_root):
             if links := response.headers.get("link"):
+                from sitemap_harvest.formats.html.links import header_hints  # few responses have the header
+
                 references += header_hints(links, url=response.url)
         else:  # hints are not wanted
             references = [reference for reference in references if reference.found_by is None]

@@ -60,7 +60,7 @@ _ASCII_BYTES = bytes(range(0x80))
 _TELLING_BYTES = 64 * 1024  # from the first byte that is not ASCII
 _UPPER_BYTES = bytes(range(0x80, 0x100))
 _NO_DOCUMENTS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7"})
-_OF_THREE_BYTES = re.compile("[\u0800-\uffff]")  # in UTF-8; rare in two-byte and three-byte encodings
+_OF_THREE_BYTES = "[\u0800-\uffff]"  # a pattern, slow to compile; in UTF-8; rare in two-byte and three-byte encodings
 _WIDE = ("utf-16", "utf-32")  # a character takes two or four bytes
 _ESCAPE_BASE = 0xDC00  # added to an invalid byte: no text decodes to the result
 _ERRORS = {"utf-8": "surrogateescape"}  # as _ESCAPE, since no byte below 0x80 is invalid; much faster
@@ -133,7 +133,7 @@ def _is_rather_utf_8(head: bytes, codec: str) -> bool:
         text = codecs.getincrementaldecoder("utf-8")().decode(head)  # may end within a character
     except UnicodeDecodeError:
         return False
-    if len(_OF_THREE_BYTES.findall(text)) > 1:
+    if len(re.findall(_OF_THREE_BYTES, text)) > 1:
         return True
     is_single_byte = len(_UPPER_BYTES.decode(codec, "replace")) == len(_UPPER_BYTES)
     return is_single_byte or "\ufffd" in codecs.getincrementaldecoder(codec)("replace").decode(head)

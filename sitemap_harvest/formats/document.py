@@ -8,16 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.collector import Collector, LimitReached, Limits
-from sitemap_harvest.formats.feeds import read_json_feed, read_xml_feed
-from sitemap_harvest.formats.html.links import read_hints, read_links
-from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.local import body_of
 from sitemap_harvest.formats.problem_log import ProblemLog
-from sitemap_harvest.formats.robots import read_robots
 from sitemap_harvest.formats.sniff import binary_format, sniff
 from sitemap_harvest.formats.source import Source
-from sitemap_harvest.formats.text import read_text
-from sitemap_harvest.formats.xml.sitemap import read_sitemap
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
@@ -191,19 +185,32 @@ class Document:
         return self._read
 
     def _entries(self, into: Collector) -> Iterator[UrlBatch]:
+        # Each reader is imported when it is needed: few runs need all.
         if self.kind in {Kind.SITEMAP, Kind.INDEX}:
+            from sitemap_harvest.formats.xml.sitemap import read_sitemap
+
             yield from read_sitemap(self._source, self.kind, into)
             return
         text = self._source.text(into.problems)
         if self.kind is Kind.FEED:
+            from sitemap_harvest.formats.feeds import read_json_feed, read_xml_feed
+
             yield from (read_json_feed if self._source.start.head.startswith("{") else read_xml_feed)(text, into)
         elif self.kind is Kind.LIST:
+            from sitemap_harvest.formats.text import read_text
+
             yield from read_text(text, into)
         elif self.kind is Kind.LINKS:
+            from sitemap_harvest.formats.html.links import read_links
+
             yield from read_links(text, into, url=self._base)
         elif self.kind is Kind.HTML:
+            from sitemap_harvest.formats.html.links import read_hints
+
             read_hints(text, into, url=self._base)
         elif self.kind is Kind.ROBOTS:
+            from sitemap_harvest.formats.robots import read_robots
+
             yield from read_robots(text, into)
         else:
             for _ in self._source.utf8(into.problems):
@@ -226,8 +233,12 @@ class Document:
         if self.kind is Kind.BINARY:
             return "document/binary", f"the document is {binary_format(self._source.start.data) or 'not text'}"
         if self.kind is Kind.CHALLENGE:
+            from sitemap_harvest.formats.html.page import challenger, look
+
             return "document/challenge", f"the response is a page of {challenger(look(self._source.start.head))}"
         if self.kind is Kind.SOFT_404:
+            from sitemap_harvest.formats.html.page import look
+
             page = look(self._source.start.head)
             return "document/soft-404", f"the page says: {page.title or page.heading}"
         return "document/not-a-sitemap", f"the document is of kind {self.kind}"

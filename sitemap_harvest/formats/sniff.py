@@ -10,9 +10,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.formats.decompressors import OFFICE_DOCUMENT
-from sitemap_harvest.formats.html.headings import says_failure, says_not_found, says_site_map
-from sitemap_harvest.formats.html.links import has_links
-from sitemap_harvest.formats.html.page import challenger, look
 from sitemap_harvest.formats.robots import may_be_robots
 from sitemap_harvest.model import Kind
 
@@ -220,6 +217,11 @@ def _after_page(text: str) -> Kind | None:
 
 
 def _of_page(head: str, url: str) -> Kind:
+    # Imported here because few runs read pages.
+    from sitemap_harvest.formats.html.headings import says_failure, says_not_found, says_site_map
+    from sitemap_harvest.formats.html.links import has_links
+    from sitemap_harvest.formats.html.page import challenger, look
+
     page = look(head)
     if challenger(page):
         return Kind.CHALLENGE

@@ -14,7 +14,6 @@ from scrapy.spidermiddlewares.referer import RefererMiddleware
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.rules import is_declared
 from sitemap_harvest.engine.interfaces import DocumentResponse
-from sitemap_harvest.engine.probed_page import ProbedPage
 from sitemap_harvest.model import FoundBy
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from sitemap_harvest.engine.probed_page import ProbedPage
 
 OUTSIDE = "outside"
 """Flag of a response for a file outside the local folder."""
@@ -90,7 +90,10 @@ def candidate_of(request: Request) -> Candidate | None:
 
 def probed_of(request: Request) -> ProbedPage | None:
     """Return the page of a probe that *request* is for; ``None`` if it is not for one."""
-    page = request.cb_kwargs.get("probed")
+    if (page := request.cb_kwargs.get("probed")) is None:
+        return None
+    from sitemap_harvest.engine.probed_page import ProbedPage  # few runs have a probe
+
     return page if isinstance(page, ProbedPage) else None
 
 

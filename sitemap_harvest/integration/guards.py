@@ -8,7 +8,9 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import IgnoreRequest
+from scrapy.settings.default_settings import RETRY_EXCEPTIONS
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
@@ -27,10 +29,11 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from sitemap_harvest.discovery.candidate import NotFetched
+    from sitemap_harvest.integration.download_handler import AddressCheckingHandler
 
 
-HANDLER = "sitemap_harvest.integration.download_handler.AddressCheckingHandler"
 _SCHEMES = ("http", "https")
+_RETRY_EXCEPTIONS = [error for error in RETRY_EXCEPTIONS if not str(error).endswith(".http11.TunnelError")]
 _PAGES_STAT = "sitemap_harvest/pages_private"
 _NEXT_TO_THE_DOWNLOADER = 1_000_001
 _logger = logging.getLogger(__name__)
@@ -52,6 +55,27 @@ class PrivateAddressError(IgnoreRequest):
         self.refusal = refusal  #: The outcome of the document, and the reason.
 
 
+class LazyHandler:
+    """The download handler that :func:`enable_guards` sets: an :class:`AddressCheckingHandler`, from the first request.
+
+    Loading Twisted's HTTP client takes a tenth of a short run, and a run over local files needs none.
+    """
+
+    lazy = True
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> AddressCheckingHandler:
+        """Return the handler of *crawler*."""
+        from scrapy.core.downloader.handlers.http11 import TunnelError  # see above, and the next import
+
+        from sitemap_harvest.integration.download_handler import AddressCheckingHandler
+
+        retry = crawler.get_downloader_middleware(RetryMiddleware)
+        if retry is not None and crawler.settings["RETRY_EXCEPTIONS"] == _RETRY_EXCEPTIONS:
+            retry.exceptions_to_retry += (TunnelError,)  # as by default
+        return AddressCheckingHandler(crawler)
+
+
 def enable_guards(settings: BaseSettings) -> None:
     """Add the guards to *settings*, and the contact to the ``User-Agent``.
 
@@ -64,9 +88,11 @@ def enable_guards(settings: BaseSettings) -> None:
     defaults.add_contact(settings)
     settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", GuardMiddleware, _NEXT_TO_THE_DOWNLOADER)
     if settings.getbool("TWISTED_REACTOR_ENABLED"):
+        if not settings.getpriority("RETRY_EXCEPTIONS"):  # nothing but the default, which loads Twisted's HTTP client
+            settings.set("RETRY_EXCEPTIONS", _RETRY_EXCEPTIONS, priority="addon")
         for scheme in _SCHEMES:
             if scheme not in settings["DOWNLOAD_HANDLERS"]:
-                settings["DOWNLOAD_HANDLERS"].set(scheme, HANDLER, priority="addon")
+                settings["DOWNLOAD_HANDLERS"].set(scheme, LazyHandler, priority="addon")
 
 
 def address_policy_of(crawler: Crawler) -> AddressPolicy:
@@ -155,7 +181,7 @@ class GuardMiddleware(CrawlerComponent):
 
 def _is_ours(handler: str | type | None) -> bool:
     found = load_object(handler) if handler else None
-    return isinstance(found, type) and issubclass(found, load_object(HANDLER))
+    return isinstance(found, type) and issubclass(found, LazyHandler)
 
 
 def send_site_headers(crawler: Crawler, options: HarvestSettings, logins: Mapping[str, str]) -> None:

@@ -15,16 +15,13 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.probe import Probe
 from sitemap_harvest.engine.run_state import RUN, RunParts, RunState, fields, site_queue
 from sitemap_harvest.errors import ArgumentError, HarvestError
 from sitemap_harvest.integration.document_requests import DocumentRequests
 from sitemap_harvest.integration.items.item_processor import needs_rows
 from sitemap_harvest.integration.loop_runner import LoopRunner, Wakeup
 from sitemap_harvest.page_visits.host_turns import HostTurns
-from sitemap_harvest.page_visits.page_requests import PageRequests, requests_of
 from sitemap_harvest.page_visits.page_rules import PageRules
-from sitemap_harvest.page_visits.probe_requests import ProbeRequests
 from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, prepare
 from sitemap_harvest.spiders.start_requests import SeedRequests, has_own, state_of
 
@@ -36,7 +33,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from sitemap_harvest.config.arguments import RunConfig
+    from sitemap_harvest.engine.probe import Probe
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
+    from sitemap_harvest.page_visits.page_requests import PageRequests
     from sitemap_harvest.spiders.spider_arguments import SpiderArguments
 
 
@@ -111,6 +110,8 @@ class Harvest(RunState):
         self._pages: PageRequests | None = None
         turns = HostTurns(crawler, self.sites.frontier)
         if rules.rules:
+            from sitemap_harvest.page_visits.page_requests import PageRequests  # of spiders that visit pages
+
             self._pages = PageRequests(self._spider, rules, turns, wakeup, only_site=config.only_site)
         probe, next_probed = self._probe(config, turns, wakeup)
         requests = DocumentRequests(crawler, self.seeds.like, read_declared=options.read_declared)
@@ -139,6 +140,9 @@ class Harvest(RunState):
         """Return the probe of the run, if the user wants one, and a function that returns its next request."""
         if config.probe is None or self._session is None:
             return None, lambda: None
+        from sitemap_harvest.engine.probe import Probe  # only a run with a store has one
+        from sitemap_harvest.page_visits.probe_requests import ProbeRequests
+
         probe = Probe(
             config.probe,
             config.probe_seed,
@@ -175,6 +179,8 @@ class Harvest(RunState):
 
     def read(self, response: Response) -> Iterator[Request]:
         """Yield the requests for the sitemap in *response*, which the spider itself has requested."""
+        from sitemap_harvest.page_visits.page_requests import requests_of  # few spiders request sitemaps themselves
+
         parse = self._spider._parse_sitemap  # noqa: SLF001 - Scrapy's name, which spiders use as a callback
         return requests_of(response, self._rules, self.options, callback=parse)
 

@@ -20,7 +20,7 @@ import pytest
 
 import sitemap_harvest.formats
 import sitemap_harvest.urls
-from sitemap_harvest.formats.html import headings
+from sitemap_harvest.formats.html import headings, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +53,8 @@ def _all() -> Iterator[Any]:
                     yield pytest.param(Used(pattern, method), id=f"{module.__name__}.{name}{place}-{method}")
     for function in (headings._not_found, headings._site_map):
         yield pytest.param(Used(function(), "fullmatch"), id=f"headings.{function.__name__}")
+    for place, pattern in _patterns(page._challenges()):
+        yield pytest.param(Used(pattern, "search"), id=f"page._challenges{place}")
 
 
 def _patterns(value: Any, place: str = "") -> Iterator[tuple[str, re.Pattern[Any]]]:
@@ -73,7 +75,7 @@ def test_all_patterns_are_found() -> None:
     }
 
 
-@pytest.mark.parametrize("used", [one for one in ALL if "_CHALLENGES" not in str(one.id)])
+@pytest.mark.parametrize("used", [one for one in ALL if "_challenges" not in str(one.id)])
 def test_a_pattern_is_linear(used: Used) -> None:
     for start, token, end in _texts(used.pattern, most=3):
         _check(used, start, token, end, SIZE)

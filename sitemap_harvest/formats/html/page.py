@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.formats.html.links import decoded, feed
@@ -124,7 +125,10 @@ SIGNS = (
 )
 """The signs of known vendors."""
 
-_CHALLENGES = tuple((sign, [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in sign[1:]]) for sign in SIGNS)
+
+@cache  # compiling is slow, and only pages need it
+def _challenges() -> tuple[tuple[Sign, list[re.Pattern[str]]], ...]:
+    return tuple((sign, [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in sign[1:]]) for sign in SIGNS)
 
 
 def look(head: str) -> Page:
@@ -188,7 +192,7 @@ def challenger(page: Page) -> str | None:
     if len(page.words) > _MAX_WORDS_CHARS:
         return None
     texts = (page.scripts, page.tags, page.words)
-    for sign, (title, *others) in _CHALLENGES:
+    for sign, (title, *others) in _challenges():
         if sign.title and not title.fullmatch(page.title):
             continue
         if all(not pattern.pattern or pattern.search(text) for pattern, text in zip(others, texts, strict=True)):

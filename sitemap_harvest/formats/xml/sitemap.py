@@ -17,7 +17,6 @@ from lxml import etree
 from sitemap_harvest.formats.xml.entries import EntryReader
 from sitemap_harvest.formats.xml.fast import NotExplained, element_roles, read_columns
 from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
-from sitemap_harvest.formats.xml.tolerant import read_tolerantly
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
     try:
         yield from read_strictly(rest.blocks, reader, into)
     except NotWellFormed as reason:
+        from sitemap_harvest.formats.xml.tolerant import read_tolerantly  # few documents need it
+
         # The entries read so far are well-formed: the tolerant parser skips as many children of the root.
         into.problems.is_well_formed = False
         into.problems.forget_reading()

@@ -13,7 +13,6 @@ from lxml import etree
 
 from sitemap_harvest.formats.source import even
 from sitemap_harvest.formats.xml.entries import OddShape
-from sitemap_harvest.formats.xml.tokens import MAX_NAMESPACE_CHARS
 from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.xml.entries import EntryReader
     from sitemap_harvest.model import UrlBatch
 
+MAX_NAMESPACE_CHARS = 256
+"""Maximum length of a namespace, because it becomes part of the name of each element."""
 _FEED_BYTES = 64 * 1024  # measured: the tree of a block of this size stays in the processor's cache
 _MAX_UNDRAINED_BYTES = 512 * 1024  # below one child of the root; beyond it: tolerant parser
 _DOCTYPE = re.compile(rb"(?:\s|<\?.*?\?>|<!--.*?-->)*+<!doctype\b", re.IGNORECASE | re.DOTALL)

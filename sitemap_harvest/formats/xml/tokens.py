@@ -12,6 +12,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from sitemap_harvest.formats.xml.strict import MAX_NAMESPACE_CHARS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,8 +47,6 @@ _OPENING_CHARS = len("<!--") - 1
 _OPENINGS = ("<!--", "<![CDATA[", "<!DOCTYPE", "<?XML ", "<?PHP")  # in upper case
 _PHP = ("<?php", "<?=")
 _LONGEST_OPENING = max(map(len, _OPENINGS))
-MAX_NAMESPACE_CHARS = 256
-"""Maximum length of a namespace, because it becomes part of the name of each element."""
 _PREDEFINED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SURROGATES = range(0xD800, 0xE000)
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
