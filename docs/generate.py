@@ -113,8 +113,12 @@ def _package(loaded: list[griffe.Module] = []) -> griffe.Module:  # noqa: B006 -
 
 
 def _members(known: griffe.Class) -> Iterator[griffe.Object]:
-    """Yield the public members of *known*, inherited ones first, in the order of the source."""
-    inherited = [base for base in known.mro() if base.path.startswith("sitemap_harvest.")] if known.bases else []
+    """Yield the public members of *known*, inherited ones first, in the order of the source.
+
+    The page of the items describes once what all of them inherit.
+    """
+    bases = known.mro() if known.bases else []
+    inherited = [base for base in bases if base.path.startswith("sitemap_harvest.") and base.name != "ItemRecord"]
     seen: dict[str, griffe.Object] = {}
     for each in (*reversed(inherited), known):
         seen |= {name: member for name, member in each.members.items() if not name.startswith("_")}

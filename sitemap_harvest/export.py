@@ -3,7 +3,8 @@ r"""Converts columns to the text of JSON, CSV, TSV and XML files. Knows neither 
 JSON is byte for byte as Python's ``json`` writes the same rows, but has ``null`` for NaN
 and infinity. In CSV and TSV, lists and structures are JSON in their cell. An absent value
 is an empty cell in CSV, and ``\N`` in TSV. In XML, each row is an element with one child
-per field, and an absent value has no element.
+per field, and an absent value has no element. A column of Arrow's type JSON holds values
+as JSON already.
 
 Specs: https://www.rfc-editor.org/rfc/rfc4180 (CSV),
 https://www.postgresql.org/docs/current/sql-copy.html (TSV: its text format)
@@ -26,6 +27,10 @@ TSV_NULL = r"\N"
 _ESCAPED_IN_JSON = r'["\\\x00-\x1f]'
 _ESCAPED_IN_ASCII = r'["\\\x00-\x1f]|[^\x00-\x7e]'
 _FORBIDDEN_IN_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
+_NOT_IN_NAMES = re.compile(
+    "[^A-Za-z_0-9.\u00b7\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff-]|^[-0-9.\u00b7\u0300-\u036f]|^$"
+)
 _LINE_END = "\r\n"  # of CSV
 _ESCAPED_IN_TSV = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}  # the backslash first
 _TSV_ESCAPES = {ord(character): escape for character, escape in _ESCAPED_IN_TSV.items()}
@@ -60,7 +65,7 @@ def _json_column(column: pa.Array, rows: int, *, ascii_only: bool) -> pa.Array |
     """Return the values of *column* as JSON; a single string if all rows have the same value."""
     if column.null_count == rows:
         return "null"
-    is_flat = not pa.types.is_nested(column.type) and not column.null_count
+    is_flat = not pa.types.is_nested(column.type) and not _is_json(column) and not column.null_count
     if is_flat and pc.all(pc.equal(column, column[0])).as_py():
         column = column.slice(0, 1)
         return str(json_values(column, ascii_only=ascii_only)[0].as_py())
@@ -69,7 +74,9 @@ def _json_column(column: pa.Array, rows: int, *, ascii_only: bool) -> pa.Array |
 
 def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
     """Return each value of *array* as JSON."""
-    if pa.types.is_list(array.type):
+    if _is_json(array):
+        text = _replaced(array.storage, "[^\x00-\x7e]", _ascii) if ascii_only else array.storage
+    elif pa.types.is_list(array.type):
         joined = _joined_values(array, json_values(array.flatten(), ascii_only=ascii_only), ", ")
         text = pc.if_else(array.is_valid(), _concat(["[", joined, "]"], len(array)), None)
     elif pa.types.is_map(array.type):
@@ -89,6 +96,19 @@ def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
         if pa.types.is_floating(array.type):
             text = pc.if_else(pc.is_finite(array), text, None)
     return pc.fill_null(text, "null") if text.null_count else text
+
+
+def _is_json(array: pa.Array) -> bool:
+    return isinstance(array.type, pa.JsonType)
+
+
+def _ascii(text: str) -> str:
+    return json.dumps(json.loads(text))
+
+
+def _plain_texts(array: pa.Array) -> pa.StringArray:
+    """Return JSON values as they are shown in a cell: texts without quotes and escapes."""
+    return _replaced(array.storage, '^"', lambda text: str(json.loads(text)).encode(errors="replace").decode())
 
 
 def _json_maps(array: pa.MapArray, *, ascii_only: bool) -> pa.StringArray:
@@ -115,7 +135,9 @@ def csv_lines(columns: Mapping[str, pa.Array], rows: int, *, delimiter: str = ",
 
 
 def _cells(array: pa.Array, delimiter: str) -> pa.StringArray:
-    if pa.types.is_nested(array.type):
+    if _is_json(array):
+        text = _plain_texts(array)
+    elif pa.types.is_nested(array.type):
         text = pc.if_else(array.is_valid(), json_values(array), None)
     elif pa.types.is_string(array.type):
         text = array
@@ -149,6 +171,8 @@ def tsv_lines(columns: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
 
 
 def _tsv_cells(array: pa.Array) -> pa.StringArray:
+    if _is_json(array):
+        array = _plain_texts(array)
     if pa.types.is_nested(array.type):
         array = pc.if_else(array.is_valid(), json_values(array), None)
     elif not pa.types.is_string(array.type):
@@ -175,12 +199,23 @@ def xml_elements(
 
     *mend* replaces the characters in a text that XML cannot contain.
     """
-    children = [_elements(column, field, mend) for field, column in columns.items() if column.null_count < rows]
+    children = [
+        _elements(column, _NOT_IN_NAMES.sub(_escape_in_name, field), mend)
+        for field, column in columns.items()
+        if column.null_count < rows
+    ]
     return _concat([f"<{name}>", *children, f"</{name}>{end}"], rows)
+
+
+def _escape_in_name(character: re.Match[str]) -> str:
+    """Return a character that names of elements cannot contain as SQL/XML writes it, such as ``_x0020_``."""
+    return f"_x{ord(character[0]):04X}_" if character[0] else "_"
 
 
 def _elements(array: pa.Array, name: str, mend: Callable[[str], str]) -> pa.StringArray:
     """Return each value of *array* as an element, and an empty text for a null."""
+    if _is_json(array):
+        array = _plain_texts(array)
     if pa.types.is_list(array.type):
         text = _joined_values(array, _elements(array.flatten(), "value", mend), "")
     elif pa.types.is_map(array.type):

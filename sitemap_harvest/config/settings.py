@@ -156,7 +156,9 @@ _bound = partial(_setting, bounds=True)
 class HarvestSettings:
     """The ``SITEMAP_HARVEST_*`` settings, read and validated only here. Explained in ``docs/reference/settings.md``."""
 
-    items: str = _setting("auto", choice("auto", "rows"), "Whether URLs pass through Scrapy in batches or one by one")
+    items: str = _setting(
+        "auto", choice("auto", "dicts", "rows"), "As what items pass through Scrapy and its pipelines"
+    )
     max_depth: int = _bound(10, whole(), "Maximum number of levels below the documents that a run starts with")
     max_documents: int = _bound(50_000, whole(), "Maximum number of documents for one site")
     max_site_bytes: int | None = _bound(None, whole(), "Maximum number of bytes downloaded for one site")

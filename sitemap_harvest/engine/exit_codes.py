@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 OUTPUT_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")
 """Prefixes of the stats that exist if an output could not be stored."""
+LOST_ITEMS = "sitemap_harvest/lost_items"
+"""The stat that exists if a pipeline failed on items."""
 
 
 class RunOutcome(StrEnum):
@@ -67,6 +69,6 @@ def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> R
     if not summary.urls and not summary.is_stored:
         (result, *others) = summary.sites or (None,)
         return RunOutcome(result) if result in _OF_ALL and not others else RunOutcome.NOTHING_FOUND
-    has_errors = errors or any(name.startswith(OUTPUT_ERRORS) for name in stats)
+    has_errors = errors or any(name.startswith((*OUTPUT_ERRORS, LOST_ITEMS)) for name in stats)
     is_whole = stats.get("finish_reason") == "finished" and not has_errors
     return RunOutcome.WHOLE if is_whole and not summary.has_failed else RunOutcome.PARTLY_FAILED

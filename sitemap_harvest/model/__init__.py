@@ -47,6 +47,7 @@ from sitemap_harvest.model.finding import (
     NotChecked as NotChecked,
     Occurrence as Occurrence,
 )
+from sitemap_harvest.model.item import ItemRecord as ItemRecord
 from sitemap_harvest.model.page import (
     PageRecord as PageRecord,
     PageSource as PageSource,

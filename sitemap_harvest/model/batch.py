@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import types
 import typing
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import date, datetime, time
 from enum import StrEnum
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import pyarrow as pa
@@ -16,6 +19,7 @@ from sitemap_harvest.errors import SchemaError
 from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.entry import UrlEntry
 from sitemap_harvest.model.finding import AuditSummary, Finding, LastmodTrust, Occurrence
+from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.page import PageRecord
 from sitemap_harvest.model.records import SitemapRecord, SiteRecord
 
@@ -34,6 +38,9 @@ _PLAIN: dict[type, pa.DataType] = {
     bool: pa.bool_(),
     datetime: pa.timestamp("us", tz="UTC"),
 }
+_ADDED = frozenset({*_PLAIN.values(), pa.null()})
+JSON = pa.json_(pa.string())
+"""The type of an added column with values of several types, or of types without a column type: each value is JSON."""
 Row = TypeVar("Row")
 
 
@@ -73,7 +80,8 @@ class Batch(Generic[Row]):
     """An immutable batch of records of one kind: a Scrapy item that represents ``len(batch)`` items.
 
     Wraps a :class:`pyarrow.RecordBatch` (:attr:`arrow`) with the schema of
-    :attr:`row_type`. Rows are created only by :meth:`rows`.
+    :attr:`row_type`. Pipelines may add columns, which come after those of the schema.
+    Rows are created only by :meth:`rows`.
     """
 
     row_type: ClassVar[type]
@@ -83,33 +91,65 @@ class Batch(Generic[Row]):
     """The columns."""
 
     def __init__(self, arrow: pa.RecordBatch) -> None:
-        """Wrap *arrow*. Raises :exc:`SchemaError` if its columns do not match the row type."""
+        """Wrap *arrow*. Raises :exc:`SchemaError` if its first columns do not match the row type."""
         if arrow.schema != (wanted := self.schema()):
-            raise SchemaError(f"{type(self).__name__} requires the columns\n{wanted}\nbut got\n{arrow.schema}")
+            names = arrow.schema.names
+            if list(arrow.schema)[: len(wanted)] != list(wanted) or len(set(names)) < len(names):
+                raise SchemaError(
+                    f"{type(self).__name__} requires the columns\n{wanted}\nfollowed by others with different names, "
+                    f"but got\n{arrow.schema}"
+                )
         self.arrow = arrow
 
     @classmethod
     def schema(cls) -> pa.Schema:
-        """Return the Arrow schema of a batch of this kind."""
+        """Return the Arrow schema of a batch of this kind, without added columns."""
         return arrow_schema(cls.row_type)
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Self:
-        """Create a batch of *rows*."""
+        """Create a batch of *rows*. Fields that were added to them become columns.
+
+        Raises an exception of Arrow, :exc:`TypeError`, :exc:`ValueError` or :exc:`AttributeError` if a value does not
+        fit its column.
+        """
         schema = cls.schema()
         records = list(rows)
         columns = []
         for field in schema:
             values = [getattr(row, field.name) for row in records]
-            columns.append(pa.array(_plain(values) if pa.types.is_nested(field.type) else values, field.type))
-        return cls(pa.RecordBatch.from_arrays(columns, schema=schema))
+            column = column_of(values, field.type)
+            if column.null_count and not field.nullable:
+                raise ValueError(f"{field.name} is None")
+            columns.append(column)
+        batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+        if not issubclass(cls.row_type, ItemRecord) or set().union(*map(vars, records)) <= set(schema.names):
+            return cls(batch)
+        names = dict.fromkeys(chain.from_iterable(vars(row) for row in records))
+        return cls(batch).with_columns(
+            **{
+                name: added_column([vars(row).get(name) for row in records])
+                for name in names
+                if name not in schema.names
+            }
+        )
 
     @classmethod
     def joined(cls, batches: Sequence[Self]) -> Self:
-        """Return the rows of *batches*, at least one, as one batch."""
+        """Return the rows of *batches*, at least one, as one batch. An added column is null where it is missing."""
         if len(batches) == 1:
             return batches[0]
-        return cls(pa.concat_batches([batch.arrow for batch in batches]))
+        parts = [batch.arrow for batch in batches]
+        if any(part.schema != parts[0].schema for part in parts):
+            types: dict[str, set[pa.DataType]] = {}
+            for name, kind in ((field.name, field.type) for part in parts for field in part.schema):
+                types.setdefault(name, set()).add(kind)
+            schema = pa.schema(
+                [*cls.schema(), *(pa.field(name, _common(types[name])) for name in [*types][len(cls.schema()) :])],
+                metadata=cls.schema().metadata,
+            )
+            parts = [conformed(part, schema) for part in parts]
+        return cls(pa.concat_batches(parts))
 
     def __len__(self) -> int:
         return int(self.arrow.num_rows)
@@ -133,16 +173,101 @@ class Batch(Generic[Row]):
         return type(self)(self.arrow.slice(start, length))
 
     def with_columns(self, **columns: pa.Array) -> Self:
-        """Return the rows with *columns* replacing those of the same names."""
-        arrays = [columns.get(field.name, column) for field, column in zip(self.schema(), self.arrow, strict=True)]
-        return type(self)(pa.RecordBatch.from_arrays(arrays, schema=self.schema()))
+        """Return the rows with *columns* replacing those of the same names, or added."""
+        arrow = self.arrow
+        for name, column in columns.items():
+            at = arrow.schema.get_field_index(name)
+            if at < 0:
+                arrow = arrow.append_column(name, column)
+            else:
+                arrow = arrow.set_column(at, arrow.schema.field(at) if at < len(self.schema()) else name, column)
+        return type(self)(arrow)
 
     def rows(self) -> Iterator[Row]:
         """Yield each row as a :attr:`row_type`."""
         make = cast("Callable[[dict[str, Any]], Row]", _reader(self.row_type))
+        encoded = [field.name for field in self.arrow.schema if field.type == JSON]
         for start in range(0, len(self), _ROWS_AT_ONCE):
             for values in self.arrow.slice(start, _ROWS_AT_ONCE).to_pylist():
+                for name in encoded:
+                    values[name] = None if values[name] is None else json.loads(values[name])
                 yield make(values)
+
+
+def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return *batch* with the columns of *schema*: a missing one is null, others are left out.
+
+    Raises :exc:`pyarrow.ArrowException` if a column cannot be converted.
+    """
+    names = set(batch.schema.names)
+    columns = [
+        converted(batch[field.name], field.type) if field.name in names else pa.nulls(len(batch), field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return *column* as type *kind*. Raises :exc:`pyarrow.ArrowException` if a value does not fit."""
+    if column.type == kind:
+        return column
+    if column.type == JSON and kind == pa.string():
+        return column.storage
+    if column.type == JSON:
+        return column_of([None if text is None else json.loads(text) for text in column.to_pylist()], kind)
+    if kind == JSON or (kind == pa.string() and pa.types.is_nested(column.type)):
+        column = _json_column(column.to_pylist())
+        return column if kind == JSON else column.storage
+    return column.cast(kind)
+
+
+def _common(types: set[pa.DataType]) -> pa.DataType:
+    """Return a type that holds the values of all *types* of an added column."""
+    types = {kind for kind in types if not pa.types.is_null(kind)} or {pa.null()}
+    if len(types) > 1 and types <= {pa.int64(), pa.float64()}:
+        return pa.float64()
+    return types.pop() if len(types) == 1 else JSON
+
+
+def added_column(values: Sequence[Any]) -> pa.Array:
+    """Return *values* of a field that a pipeline added as a column: of one plain type, lists of it, or JSON."""
+    try:
+        column = pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return _json_column(values)
+    if pa.types.is_timestamp(column.type) and column.type.tz:
+        return column.cast(_PLAIN[datetime])
+    kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+    return column if kind in _ADDED else _json_column(values)
+
+
+def _json_column(values: Sequence[Any]) -> pa.Array:
+    texts = pa.array([None if value is None else _json_text(value) for value in values], pa.string())
+    return pa.ExtensionArray.from_storage(JSON, texts)
+
+
+def _json_text(value: Any) -> str:
+    """Return *value* as JSON; what has no JSON type as text."""
+    try:
+        text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_json_default)
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return json.dumps(_plain(value), default=_json_default)
+    except (TypeError, ValueError, RecursionError):  # it contains itself, NaN, or keys of another type
+        return json.dumps(str(value))
+    return text
+
+
+def _json_default(value: Any) -> Any:
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, (date, time)):  # and instants
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, (Mapping, ItemRecord)):
+        return dict(value.items())
+    return _plain(value) if dataclasses.is_dataclass(value) else str(value)
 
 
 class UrlBatch(Batch[UrlEntry]):
@@ -205,12 +330,30 @@ class PageBatch(Batch[PageRecord]):
     row_type = PageRecord
 
 
-def _plain(value: Any) -> Any:
-    """Return *value* with dataclasses as dictionaries, as Arrow requires."""
+def column_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return *values* as a column of type *kind*.
+
+    Raises an exception of Arrow, :exc:`TypeError`, :exc:`ValueError` or :exc:`OverflowError` if one does not fit.
+    """
+    if pa.types.is_nested(kind):
+        values = [None if value is None else _plain(value, kind) for value in values]
+    return pa.array(values, kind)
+
+
+def _plain(value: Any, kind: pa.DataType | None = None) -> Any:
+    """Return *value* with dataclasses as dictionaries, as Arrow requires.
+
+    Raises :exc:`ValueError` if a dictionary has a key that *kind* has no place for, which Arrow would ignore.
+    """
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        inner = kind.value_type if kind is not None and pa.types.is_list(kind) else None
+        return [_plain(item, inner) for item in value]
     if dataclasses.is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict) and kind is not None and pa.types.is_struct(kind):
+        if unknown := value.keys() - {field.name for field in kind}:
+            raise ValueError(f"there is no place for {', '.join(map(str, unknown))}")
+        return {name: _plain(one, kind.field(name).type) for name, one in value.items()}
     return value
 
 
@@ -234,6 +377,10 @@ def _reader(hint: Any) -> Callable[[Any], Any] | None:
         for name, inner in nested.items():
             if values[name] is not None:
                 values[name] = inner(values[name])
-        return record(**values)
+        if not issubclass(record, ItemRecord):
+            return record(**values)
+        row = record.__new__(record)
+        row.__dict__ = values  # with added fields; and four times as fast as to call __init__()
+        return row
 
     return make

@@ -7,6 +7,7 @@ from datetime import datetime  # noqa: TC003 - the schema is built from these an
 from enum import StrEnum
 
 from sitemap_harvest.model.entry import INSTANT
+from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.records import Outcome  # noqa: TC001 - the same
 
 
@@ -25,8 +26,8 @@ class ChangeKind(StrEnum):
     """It disappeared from a feed or a news sitemap, which list only recent entries. The page may exist."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Change:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Change(ItemRecord):
     """The change of one URL between two snapshots: a row of the table ``changes``, and a Scrapy item.
 
     A URL that has moved and changed has two.
@@ -123,8 +124,8 @@ class Difference:
     """Its value in the later run; ``None`` if it was not given."""
 
 
-@dataclass(slots=True, kw_only=True)
-class ChangeSummary:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ChangeSummary(ItemRecord):
     """The differences between two snapshots of a site: a row of the table ``summaries``, and a Scrapy item.
 
     Counts are of distinct URLs, however often they are listed.

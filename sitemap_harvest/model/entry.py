@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is built from these annotations at run time
 
+from sitemap_harvest.model.item import ItemRecord
+
 CHANGEFREQS = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 """The values of ``changefreq`` that the protocol allows."""
 INSTANT = {"json_schema_extra": {"type": ["string", "null"], "format": "date-time"}}
@@ -157,8 +159,8 @@ class Extra:
     attributes: tuple[Attribute, ...] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class UrlEntry:
+@dataclass(kw_only=True, eq=False, repr=False)
+class UrlEntry(ItemRecord):
     """One URL, as one document publishes it. A row of the table ``urls``, and a Scrapy item.
 
     For every field ``None`` means absent. The protocol's defaults are never filled in.

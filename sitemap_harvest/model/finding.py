@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.page import left_out_in_words, requested_in_words
 from sitemap_harvest.model.problem import Severity  # noqa: TC001 - the schema is built from these annotations
 
@@ -24,8 +25,8 @@ class FindingSample:
     """The line of the document, from 1, as it was read; ``None`` if it is not known."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Occurrence:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Occurrence(ItemRecord):
     """One occurrence of what a rule finds: a row for each, with ``details``, and a Scrapy item."""
 
     site: str
@@ -49,8 +50,8 @@ class Occurrence:
     """Number of occurrences that this row represents: more than 1 if the rule does not tell them apart."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Finding:
+@dataclass(kw_only=True, eq=False, repr=False)
+class Finding(ItemRecord):
     """What one rule found in one document or site: a row of the table ``findings``, and a Scrapy item."""
 
     site: str
@@ -74,8 +75,8 @@ class Finding:
     """The first five occurrences, in the order of the documents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastmodTrust:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LastmodTrust(ItemRecord):
     """How far the ``lastmod`` dates of one document, or of all sitemaps of a site, can be relied on.
 
     All counts are of entries; for an index, of the sitemaps that it lists.
@@ -135,8 +136,8 @@ class NotChecked:
     """What was missing."""
 
 
-@dataclass(slots=True, kw_only=True)
-class AuditSummary:
+@dataclass(kw_only=True, eq=False, repr=False)
+class AuditSummary(ItemRecord):
     """The result of the audit of one site: a row of the table ``audits``, and a Scrapy item."""
 
     site: str

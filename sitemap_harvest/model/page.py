@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime  # noqa: TC003 - the schema is built from these annotations
 from enum import StrEnum
 
+from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.records import Cause  # noqa: TC001 - the same
 
 
@@ -18,8 +19,8 @@ class PageSource(StrEnum):
     """A file of another crawler."""
 
 
-@dataclass(slots=True, kw_only=True)
-class PageRecord:
+@dataclass(kw_only=True, eq=False, repr=False)
+class PageRecord(ItemRecord):
     """The response to the request for one page: a row of the table ``pages``, and a Scrapy item."""
 
     site: str

@@ -7,6 +7,7 @@ from datetime import datetime  # noqa: TC003 - the schema is built from these an
 from enum import StrEnum
 
 from sitemap_harvest.model.entry import INSTANT
+from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.problem import Problem  # noqa: TC001 - the same
 
 
@@ -148,8 +149,8 @@ class SitemapRef:
     """The kind of hint in a page: ``html-link``, ``feed-link`` or ``http-link``; ``None`` in an index or robots.txt."""
 
 
-@dataclass(slots=True, kw_only=True)
-class SitemapRecord:
+@dataclass(kw_only=True, eq=False, repr=False)
+class SitemapRecord(ItemRecord):
     """One document of a run: a row of the ledger (table ``sitemaps``), and a Scrapy item."""
 
     url: str
@@ -259,8 +260,8 @@ class Evidence:
     """Why there was no response; ``None`` if there was one."""
 
 
-@dataclass(slots=True, kw_only=True)
-class SiteRecord:
+@dataclass(kw_only=True, eq=False, repr=False)
+class SiteRecord(ItemRecord):
     """One site of a run, or one document that the user named: a row of the table ``sites``, and a Scrapy item."""
 
     root: str

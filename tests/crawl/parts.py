@@ -275,13 +275,20 @@ class FailAtThree:
         return item
 
 
+class Fail:
+    """A pipeline that fails on every item."""
+
+    def process_item(self, item: Any) -> Any:
+        return item["price"]
+
+
 class Forgetful:
     """A pipeline that forgets to return every second item, and returns a number for the fifth."""
 
     def process_item(self, item: Any) -> Any:
-        if item.position == 5:
+        if item["position"] == 5:
             return 5
-        if item.position % 2:
+        if item["position"] % 2:
             return item
         return None
 

@@ -36,6 +36,14 @@ def out(crawl):
     return rows
 
 
+def lost(run):
+    """Return how many items were lost by pipeline."""
+    prefix = "sitemap_harvest/lost_items"
+    counts = {name.removeprefix(f"{prefix}/"): run.stats[name] for name in run.stats if name.startswith(f"{prefix}/")}
+    assert run.stats.get(prefix, 0) == sum(counts.values())
+    return counts
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize("way", ["auto", "rows"])
 def test_pipelines_for_items_see_every_url(crawl, source, way):
@@ -69,13 +77,39 @@ def test_a_pipeline_may_change_the_type_of_an_item(crawl, source, way):
     assert run.stats["item_scraped_count"] == 6
 
 
-@pytest.mark.parametrize("way", ["auto", "rows"])
+@pytest.mark.parametrize("way", ["auto", "dicts", "rows"])
 def test_an_error_in_a_pipeline_loses_one_item(crawl, source, way):
     run = harvest(crawl, source, "FailAtThree", way=way, calm=False)
     assert [row["loc"][-1] for row in out(crawl)] == ["1", "2", "4", "5", "6"]
     assert run.stats["item_scraped_count"] == 5
-    assert len(run.errors) == 1
-    assert "three is too much" in run.log
+    assert lost(run) == {"tests.crawl.parts.FailAtThree": 1}
+    first, last = run.errors
+    assert "tests.crawl.parts.FailAtThree failed on" in first
+    assert "ValueError('three is too much'). The item is lost: it is in no output." in first
+    assert ('set SITEMAP_HARVEST_ITEMS = "dicts"' in first) is (way != "dicts")
+    assert last.endswith("tests.crawl.parts.FailAtThree failed on 1 item, which is lost")
+    assert run.log.count("Traceback") == 1
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_of_many_errors_in_a_pipeline_the_first_is_logged(crawl, source, way):
+    run = harvest(crawl, source, "Fail", "DropEven", way=way, calm=False)
+    assert out(crawl) == []
+    assert lost(run) == {"tests.crawl.parts.Fail": 6}
+    assert "tests.crawl.parts.Fail failed on the UrlEntry https://a.example/p1: KeyError('price')." in run.errors[0]
+    assert run.errors[1].endswith("tests.crawl.parts.Fail failed on 6 items, which are lost")
+    assert run.log.count("Traceback") == 1
+    assert len(run.errors) == 2
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_the_log_has_the_first_hundred_dropped_items(crawl, source, way):
+    source.write_text(urlset(*(f"https://a.example{path}" for path in numbered(250))))
+    run = harvest(crawl, source, "DropEven", way=way)
+    assert run.log.count("Dropped: even") == 100
+    assert run.log.count("More dropped items are counted, not logged") == 1
+    assert run.stats["item_dropped_count"] == len(out(crawl)) == 125
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])
@@ -85,23 +119,19 @@ def test_a_value_that_its_column_cannot_hold_loses_no_item(crawl, source, way):
     assert run.stats["item_scraped_count"] == 6
 
 
-@pytest.mark.parametrize("way", ["auto", "rows"])
+@pytest.mark.parametrize("way", ["auto", "dicts", "rows"])
 def test_an_item_that_a_pipeline_forgets_to_return_affects_no_other(crawl, source, way):
-    run = harvest(crawl, source, "Forgetful", way=way, calm=False)
-    assert [row["position"] for row in out(crawl)] == [1, 3]
-    assert run.stats["item_scraped_count"] == 6  # Scrapy counts the items it was given
-    assert [line.partition(" of <")[0].partition("] ")[2] for line in run.errors] == [
-        "ERROR: Error caught on signal handler: <bound method FeedExporter.item_scraped"
-    ] * 4
-
-
-@pytest.mark.parametrize("way", ["auto", "rows"])
-def test_a_forgotten_item_affects_no_other_with_more_pipelines(crawl, source, way):
     run = harvest(crawl, source, "Forgetful", "OnlyOdd", "Plain", way=way, calm=False)
     assert [(row["position"], row["title"]) for row in out(crawl)] == [(1, "plain"), (3, "plain")]
     assert run.stats["item_scraped_count"] == 2
-    assert len(run.errors) == 4
-    run = harvest(crawl, source, "WrongType", "OnlyOdd", way=way, calm=False)
+    assert lost(run) == {"tests.crawl.parts.Forgetful": 4}
+    assert "TypeError('process_item() returned None, which is not an item')" in run.errors[0]
+    assert len(run.errors) == 2
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_an_item_that_does_not_fit_into_a_batch_passes_pipelines_for_batches_by(crawl, source, way):
+    harvest(crawl, source, "WrongType", "OnlyOdd", way=way)
     assert [row["position"] for row in out(crawl)] == [1, "second", 3, 5]
 
 
@@ -110,7 +140,11 @@ def test_a_batch_that_a_pipeline_forgets_to_return_is_named(crawl, source, way):
     run = harvest(crawl, source, "ForgetfulOfBatches", way=way, calm=False)
     assert out(crawl) == []
     assert "item_scraped_count" not in run.stats
-    assert "ForgetfulOfBatches.process_batch() returned None, which is not a batch" in run.log
+    assert lost(run) == {"tests.crawl.parts.ForgetfulOfBatches": 6}
+    assert "parts.ForgetfulOfBatches failed on <UrlBatch of " in run.errors[0]
+    assert "TypeError('process_batch() returned None, which is not a batch')" in run.errors[0]
+    assert "dicts" not in run.errors[0]
+    assert len(run.errors) == 2
 
 
 @pytest.mark.quick
@@ -129,7 +163,8 @@ def test_asynchronous_pipelines_run_concurrently_and_order_is_kept(crawl, source
     run = harvest(crawl, source, "Slow", calm=False)
     assert [row["position"] for row in out(crawl)] == [*range(1, 7), *range(9, 251)]
     assert run.stats["slow/together"] == 100
-    assert run.stats["item_dropped_count"] == len(run.errors) == 1
+    assert run.stats["item_dropped_count"] == 1
+    assert lost(run) == {"tests.crawl.parts.Slow": 1}
 
 
 def test_rows_of_other_documents_in_between_do_not_make_a_document_complete(crawl, serve):

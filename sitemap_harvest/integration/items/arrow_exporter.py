@@ -5,12 +5,13 @@ Format: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 from scrapy import exporters
 
-from sitemap_harvest.integration.items.exporters import BatchExporter
+from sitemap_harvest.integration.items.exporters import BatchExporter, typed
 
 if TYPE_CHECKING:
     from sitemap_harvest.model import Batch
@@ -25,6 +26,7 @@ class ArrowExporter(BatchExporter):
         options.setdefault("dont_fail", True)
         exporters.BaseItemExporter.__init__(self, **options)
         self._waiting = []
+        self.left_out = Counter()
         self._file = file
         self._writer: Any = None
 
@@ -36,5 +38,7 @@ class ArrowExporter(BatchExporter):
 
     def _write(self, batch: Batch[Any]) -> None:
         if self._writer is None:
-            self._writer = pa.ipc.new_stream(self._file, batch.arrow.schema)
-        self._writer.write_batch(batch.arrow)
+            self._schema = typed(batch.arrow.schema)
+            self._writer = pa.ipc.new_stream(self._file, self._schema)
+        columns = {name: batch[name] for name in batch.arrow.schema.names}
+        self._writer.write_batch(self._fitted(columns, self._schema))

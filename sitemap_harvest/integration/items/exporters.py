@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+from itemadapter import ItemAdapter
 from lxml import etree
 from scrapy import exporters
 
-from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.export import (
     TSV_NULL,
     csv_header,
@@ -29,8 +30,10 @@ from sitemap_harvest.export import (
     without_forbidden,
     xml_elements,
 )
+from sitemap_harvest.integration.items.item_processor import BATCHES
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Batch
+from sitemap_harvest.model.batch import JSON, added_column, column_of, converted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,10 +45,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in EMIT.values()}
 _MOST_ITEMS = 1000  # single rows are written together from this number on
 _MOST_ROWS = 4000  # rows of batches are written together from this number on, because sitemaps may be small
-_MOST_BATCHES = 128  # or batches: a small one may keep 100 KB of its document in memory
+_MOSTBATCHES = 128  # or batches: a small one may keep 100 KB of its document in memory
 _GROUP_ROWS = 20_000  # of Parquet: large enough to compress well, some 10 MB in memory
 _FEW_VALUES = (
     "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
@@ -63,17 +65,20 @@ class BatchExporter(exporters.BaseItemExporter):
     _waiting: list[Any]
     """Batches of one kind, or rows of one kind."""
     _waiting_rows: int = 0
+    left_out: Counter[str]
+    """Values that the file has no place for, by field."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._waiting = []
+        self.left_out = Counter()
         if self.can_append:
             _end_cut_line(file, self.encoding)
 
     def export_item(self, item: Any) -> None:
         """Write *item*, possibly later: a batch, a row of one, or any other item."""
         is_batch = isinstance(item, Batch)
-        if not is_batch and type(item) not in _BATCHES:
+        if not is_batch and type(item) not in BATCHES:
             self._flush()
             self._write_other(item)
             return
@@ -81,7 +86,7 @@ class BatchExporter(exporters.BaseItemExporter):
             self._flush()
         self._waiting.append(item)
         self._waiting_rows += len(item) if is_batch else 1
-        if self._waiting_rows >= _MOST_ROWS or len(self._waiting) >= (_MOST_BATCHES if is_batch else _MOST_ITEMS):
+        if self._waiting_rows >= _MOST_ROWS or len(self._waiting) >= (_MOSTBATCHES if is_batch else _MOST_ITEMS):
             self._flush()
 
     def finish_exporting(self) -> None:
@@ -98,12 +103,35 @@ class BatchExporter(exporters.BaseItemExporter):
             self._write(kind.joined(waiting))
             return
         try:
-            batch = _BATCHES[kind].of(waiting)
+            batch = BATCHES[kind].of(waiting)
         except (pa.ArrowException, TypeError, ValueError, AttributeError):
             for row in waiting:  # a pipeline has set a value that the column cannot hold
                 self._write_other(row)
         else:
             self._write(batch)
+
+    def _count_left_out(self, name: str, values: int) -> None:
+        """Count *values* of a field that the file has no column for, and log the first."""
+        if values and not self.left_out:
+            logger.error(
+                "Values of the field %s are left out of a file: its columns are those of the first rows, where no row "
+                "has this field, or where its values are of another type. List all fields in the option fields of "
+                "the feed, or in FEED_EXPORT_FIELDS",
+                name,
+            )
+        if values:
+            self.left_out[name] += values
+
+    def _fitted(self, columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+        """Return *columns*, at least one, with the names and types of *schema*, and count values that do not fit."""
+        rows = len(next(iter(columns.values())))
+        made = {field.name: pa.nulls(rows, field.type) for field in schema}
+        for name, column in columns.items():
+            try:
+                made[name] = converted(column, made[name].type)
+            except (KeyError, pa.ArrowException, TypeError, ValueError, OverflowError):
+                self._count_left_out(name, rows - column.null_count)
+        return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
     def _write(self, batch: Batch[Any]) -> None:
         raise NotImplementedError
@@ -126,6 +154,14 @@ class BatchExporter(exporters.BaseItemExporter):
         """Return the columns to write, with their names in the file."""
         names: Any = batch.arrow.schema.names if self.fields_to_export is None else self.fields_to_export
         return dict(names) if hasattr(names, "items") else {name: name for name in names}
+
+
+def typed(schema: pa.Schema) -> pa.Schema:
+    """Return *schema*, where added columns without any value yet are text."""
+    for at, field in enumerate(schema):
+        if pa.types.is_null(field.type):
+            schema = schema.set(at, field.with_type(pa.string()))
+    return schema
 
 
 def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
@@ -166,6 +202,7 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)
+        self._counts_left_out = self.fields_to_export is None
         if _has_content(file):  # also no header line, which would be in the middle of the file
             self.include_headers_line = False
 
@@ -175,6 +212,7 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         exporter = cls(file, **options)
         if not issubclass(crawler.spidercls, SitemapAttributes):
             exporter.include_headers_line = options.get("include_headers_line", True)
+            exporter._counts_left_out = False
         return exporter
 
     def _write(self, batch: Batch[Any]) -> None:
@@ -185,9 +223,19 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
             if self.include_headers_line:
                 self.stream.write(self._header(columns))
                 self.stream.flush()
+        if self._counts_left_out:
+            for name in batch.arrow.schema.names:
+                if name not in columns:
+                    self._count_left_out(name, len(batch) - batch[name].null_count)
         self.stream.buffer.write(
             _encoded(self._lines(columns, len(batch)), self.encoding, self.stream.errors or "strict")
         )
+
+    def _write_other(self, item: Any) -> None:
+        super()._write_other(item)
+        if self._counts_left_out and self.fields_to_export is not None:
+            for name, value in ItemAdapter(item).items():
+                self._count_left_out(name, int(name not in self.fields_to_export and value is not None))
 
     def _header(self, names: Iterable[str]) -> str:
         return csv_header(names, delimiter=self._kwargs.get("delimiter", ","))
@@ -289,7 +337,9 @@ class ParquetExporter(BatchExporter):
         options.setdefault("dont_fail", True)
         exporters.BaseItemExporter.__init__(self, **options)
         self._waiting = []
+        self.left_out = Counter()
         self._file = file
+        self._kind: type[Batch[Any]] | None = None
         self._writer: ParquetWriter | None = None
         self._group: list[pa.RecordBatch] = []
         self._group_rows = 0
@@ -312,15 +362,19 @@ class ParquetExporter(BatchExporter):
             schema.field(name).with_name(out) if name in schema.names else pa.field(out, pa.string())
             for name, out in self._names(batch).items()
         ]
-        self._keep(
-            pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
-        )
+        made = pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
+        self._keep(made, type(batch))
 
-    def _keep(self, columns: pa.RecordBatch) -> None:
+    def _keep(self, columns: pa.RecordBatch, kind: type[Batch[Any]] | None) -> None:
+        """Keep *columns* for the next group of rows. *kind*: that of the rows; ``None`` for other items."""
+        if self._writer is None:
+            self._kind = kind
         writer = self._opened(columns.schema)
         if columns.schema != writer.schema:
-            self._leave_out(columns.schema.names)
-            return
+            if kind is not self._kind:
+                self._leave_out(columns.schema.names)
+                return
+            columns = self._fitted({name: columns[name] for name in columns.schema.names}, writer.schema)
         self._group.append(columns)
         self._group_rows += columns.num_rows
         if self._group_rows >= _GROUP_ROWS:
@@ -348,7 +402,7 @@ class ParquetExporter(BatchExporter):
             few = [
                 name for name in _FEW_VALUES if name in schema.names and not pa.types.is_nested(schema.field(name).type)
             ]
-            self._writer = ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few or False)
+            self._writer = ParquetWriter(self._file, typed(schema), compression="zstd", use_dictionary=few or False)
         return self._writer
 
     def _write_other(self, item: Any) -> None:
@@ -358,13 +412,32 @@ class ParquetExporter(BatchExporter):
 
     def _write_others(self) -> None:
         items, self._others = self._others, []
-        schema = None if self._writer is None else self._writer.schema
-        if schema is not None:
-            items = self._fitting(items, schema)
+        if self._writer is not None:
+            items = self._fitting(items, self._writer.schema)
         if not items:
             return
-        for batch in pa.Table.from_pylist(items, schema).to_batches():
-            self._keep(batch)
+        names = dict.fromkeys(name for item in items for name in item)
+        columns = {name: [item.get(name) for item in items] for name in names}
+        if self._writer is None:
+            self._keep(pa.RecordBatch.from_pydict({name: added_column(columns[name]) for name in names}), None)
+        else:
+            self._keep(self._fitted_values(columns, self._writer.schema), self._kind)
+
+    def _fitted_values(self, columns: Mapping[str, list[Any]], schema: pa.Schema) -> pa.RecordBatch:
+        """Return *columns* with the names and types of *schema*, and count values that do not fit."""
+        kinds = {field.name: field.type for field in schema}
+        return self._fitted({name: self._column(name, columns[name], kinds.get(name)) for name in columns}, schema)
+
+    def _column(self, name: str, values: list[Any], kind: pa.DataType | None) -> pa.Array:
+        if kind is None or kind in {JSON, pa.string()}:
+            return added_column(values)
+        try:
+            return column_of(values, kind)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
+            if len(values) > 1:
+                return pa.concat_arrays([self._column(name, [value], kind) for value in values])
+            self._count_left_out(name, 1)
+            return pa.nulls(1, kind)
 
     def _fitting(self, items: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
         """Return the *items* that fit *schema*; others are of another kind, or lack a value."""

@@ -22,7 +22,7 @@ from w3lib.url import file_uri_to_path
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArgumentError, OptionError
-from sitemap_harvest.integration.items.item_processor import RowList
+from sitemap_harvest.integration.items.item_types import RowList
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
 from sitemap_harvest.redact import without_login
@@ -132,7 +132,25 @@ class FeedExporter(feedexport.FeedExporter):
                     parts = (part for batch in empty for part in _accepted(batch, slot.filter))
                     if (part := next(parts, None)) is not None:
                         self._write(slot, part)
+        for slot in self.slots if run is not None else ():
+            self._check_replaced(slot)
         await super().close_spider(spider)
+
+    def _check_replaced(self, slot: feedexport.FeedSlot) -> None:
+        """Log an error if *slot* is for items that pipelines replaced, and no output gets those in their place."""
+        assert self.crawler.engine is not None  # noqa: S101 - for mypy: it is running
+        replaced: Mapping[tuple[type, type], int] = getattr(self.crawler.engine.scraper.itemproc, "replaced", {})
+        for (kind, given), items in replaced.items():
+            is_for_kind = issubclass(kind, slot.filter.item_classes or ())
+            if is_for_kind and not any(issubclass(given, one.filter.item_classes or object) for one in self.slots):
+                logger.error(
+                    "%s: pipelines replaced %s %s items by %s items, which no output gets: add this class to its "
+                    "item_classes",
+                    slot.uri,
+                    f"{items:,}",
+                    kind.__name__,
+                    given.__name__,
+                )
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
         """Write the end of the file of *slot*; return ``False`` if that fails."""
@@ -140,6 +158,8 @@ class FeedExporter(feedexport.FeedExporter):
             return not self._has_failed  # Scrapy handles empty files
         try:
             slot.finish_exporting()
+            for name, values in getattr(slot.exporter, "left_out", {}).items():
+                logger.error("%s: %s values of the field %s are left out", slot.uri, f"{values:,}", name)
             if slot.file is not None and not slot.file.closed:  # some exporters close it
                 slot.file.flush()
         except _WRITE_ERRORS as error:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
-from dataclasses import fields
+import reprlib
+from collections import Counter
 from inspect import iscoroutine
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
+from itertools import groupby, islice
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import pyarrow as pa
+from itemadapter import ItemAdapter
 from pydispatch import dispatcher
 from scrapy import signals
 from scrapy.exceptions import DropItem
@@ -29,10 +30,13 @@ from scrapy.utils.misc import load_object
 from twisted.python.failure import Failure
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.model import Batch, LedgerBatch, UrlBatch, UrlEntry
+from sitemap_harvest.integration.items.item_types import RowList, gathered, json_dicts
+from sitemap_harvest.integration.items.lost_items import ItemLog
+from sitemap_harvest.integration.spider_attributes import run_of
+from sitemap_harvest.model import Batch, ItemRecord, LedgerBatch, UrlBatch, UrlEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable
 
     from scrapy.crawler import Crawler
 
@@ -40,21 +44,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _AWAITED_TOGETHER = 100  # rows of a batch: Scrapy's default of CONCURRENT_ITEMS for items
-_NOTHING = object()
+_ROWS_TOGETHER = 1000  # rows become batches again together
 
 
-class RowList:
-    """Items that were rows of a batch, after a pipeline replaced them."""
+class _Pipeline(NamedTuple):
+    component: Any
+    process_batch: Callable[[Any], Any] | None
+    process_item: Callable[..., Any] | None
+    needs_spider: bool
 
-    def __init__(self, items: list[Any]) -> None:
-        self._items = items
+    def takes(self, kind: type[Batch[Any]]) -> bool:
+        """Whether it gets batches of *kind*: it gets document records one by one."""
+        return self.process_batch is not None and kind is not LedgerBatch
 
-    def __len__(self) -> int:
-        return len(self._items)
 
-    def rows(self) -> Iterator[Any]:
-        """Yield the items one by one."""
-        return iter(self._items)
+class _Lost(NamedTuple):
+    """An item that a pipeline dropped, or failed on."""
+
+    item: Any
+    error: Exception
+    pipeline: Any
 
 
 class BatchItemProcessor(ItemPipelineManager):
@@ -66,8 +75,11 @@ class BatchItemProcessor(ItemPipelineManager):
 
     accepts_batches = True
     crawler: Crawler
-    _pipelines: tuple[Any, ...] = ()
+    _pipelines: tuple[_Pipeline, ...] = ()
+    _log: ItemLog
     _knows_batches_only: bool = False
+    replaced: Counter[tuple[type, type]]
+    """Items that pipelines replaced by items of another type, by both types."""
     _rows: int = 0
     _close_at: int = 0
     is_closed: bool = False
@@ -79,35 +91,43 @@ class BatchItemProcessor(ItemPipelineManager):
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Create the processor with the pipelines of the project."""
         processor = super().from_crawler(crawler)
+        processor.replaced = Counter()
         processor._close_at = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")  # noqa: SLF001 - its own
         crawler.signals.connect(processor.count_scraped, signal=signals.item_scraped)
         crawler.signals.connect(processor.count_dropped, signal=signals.item_dropped)
+        if run_of(crawler.spider) is not None:
+            processor._log = ItemLog(crawler)  # noqa: SLF001 - its own
         return processor
 
     def _add_middleware(self, mw: Any) -> None:
         super()._add_middleware(mw)
-        if is_bypassed(mw):
-            self.methods["process_item"][-1] = _except_records(mw.process_item)
-            return
-        self._pipelines += (mw,)
+        process = getattr(mw, "process_item", None)
+        needs_spider = process is not None and process in self._mw_methods_requiring_spider
+        if wanted := media_fields(mw):
+            process = _where_wanted(mw.process_item, wanted)
+        self._pipelines += (_Pipeline(mw, getattr(mw, "process_batch", None), process, needs_spider),)
         self._knows_batches_only |= hasattr(mw, "process_batch") and not hasattr(mw, "process_item")
 
     async def process_item_async(self, item: Any) -> Any:
         """Pass *item* through the pipelines; a batch as a whole through those with ``process_batch``."""
         if isinstance(item, Batch):
             return await self._process_batch(item)
+        if type(item) not in BATCHES:
+            return await super().process_item_async(item)
         if self._knows_batches_only and isinstance(item, UrlEntry):
             rows = list((await self._process_batch(UrlBatch.of([item]))).rows())
             if not rows:
                 raise DropItem("a pipeline removed the row from its batch")
             return rows[0]
-        return await super().process_item_async(item)
+        return await self._process_record(item)
 
     async def close_spider_async(self) -> None:
         """Close the pipelines."""
         self.is_closed = self.has_close_failed = True
         await super().close_spider_async()
         self.has_close_failed = False
+        if run_of(self.crawler.spider) is not None:
+            self._log.close()
 
     def count_scraped(self, item: Any) -> None:
         """Count the rows of a batch beyond the one item that Scrapy counts."""
@@ -125,112 +145,172 @@ class BatchItemProcessor(ItemPipelineManager):
             self.crawler.stats.inc_value("item_dropped_count", len(item) - 1)
             self.crawler.stats.inc_value(f"item_dropped_reasons_count/{type(exception).__name__}", len(item) - 1)
 
+    @property
+    def _as_dicts(self) -> bool:
+        """Whether pipelines get the package's items as dictionaries."""
+        run = run_of(self.crawler.spider)
+        return run is not None and run.options.items == "dicts"
+
+    async def _process_record(self, item: ItemRecord) -> Any:
+        kind = BATCHES[type(item)]
+        given = next(json_dicts(kind.of([item]))) if self._as_dicts else item
+        result = self._passed(given, given, self._pipelines)
+        if iscoroutine(result):
+            result = await result
+        if isinstance(result, _Lost):
+            if not isinstance(result.error, DropItem):
+                self._lose(item, result)
+            raise result.error
+        if type(result) is not type(item):
+            (made,) = gathered(kind, [result])
+            (result,) = made.rows()
+            self._count_replaced(kind, [result])
+        return result
+
     async def _process_batch(self, batch: Batch[Any]) -> Batch[Any] | RowList:
+        kind = type(batch)
         parts: list[Batch[Any] | RowList] = [batch]
-        for pipeline in self._pipelines:
-            parts = [made for part in parts for made in await self._through(pipeline, part, type(batch))]
+        for takes_batches, group in groupby(self._pipelines, key=methodcaller("takes", kind)):
+            pipelines = tuple(group)
+            if not takes_batches:
+                parts = [made for part in parts for made in await self._each(pipelines, part, kind)]
+                continue
+            for one in pipelines:
+                parts = [made for part in parts for made in await self._through(one, part, kind)]
         if all(isinstance(part, Batch) for part in parts):
-            return type(batch).joined(parts)  # type: ignore[arg-type]  # all() tells mypy nothing
-        return RowList([row for part in parts for row in part.rows()])
+            return kind.joined(parts)  # type: ignore[arg-type]  # all() tells mypy nothing
+        rows = [row for part in parts for row in part.rows()]
+        self._count_replaced(kind, rows)
+        return RowList(rows)
+
+    def _count_replaced(self, kind: type[Batch[Any]], rows: list[Any]) -> None:
+        self.replaced.update((kind.row_type, type(row)) for row in rows if type(row) is not kind.row_type)
 
     async def _through(
-        self, pipeline: Any, part: Batch[Any] | RowList, kind: type[Batch[Any]]
+        self, pipeline: _Pipeline, part: Batch[Any] | RowList, kind: type[Batch[Any]]
     ) -> list[Batch[Any] | RowList]:
-        """Return the result of *pipeline* for *part*, as batches of *kind* where possible."""
-        if isinstance(part, Batch) and kind is not LedgerBatch and hasattr(pipeline, "process_batch"):
+        """Return the result of a *pipeline* for batches."""
+        assert pipeline.process_batch is not None  # noqa: S101 - for mypy: it takes batches
+        if not isinstance(part, Batch):
+            return await self._each((pipeline,), part, kind)
+        try:
             result = await ensure_awaitable(pipeline.process_batch(part))
-            if not isinstance(result, Batch):
-                raise TypeError(
-                    f"{type(pipeline).__qualname__}.process_batch() returned {result!r}, which is not a batch"
-                )
-            return [result]
-        if hasattr(pipeline, "process_item"):
-            return _gathered(kind, await self._each(pipeline.process_item, part.rows()))
-        return [part]
+        except DropItem:
+            raise
+        except Exception as error:
+            self._lose(part, _Lost(part, error, pipeline.component))
+            raise
+        if not isinstance(result, Batch):
+            failure = TypeError(f"process_batch() returned {result!r}, which is not a batch")
+            self._lose(part, _Lost(part, failure, pipeline.component))
+            raise failure
+        return [result]
 
-    async def _each(self, process: Callable[..., Any], rows: Iterator[Any]) -> list[Any]:
-        """Return the results of *process* for *rows*, in order; awaitables are awaited for many rows at a time."""
-        spider = (self._spider,) if process in self._mw_methods_requiring_spider else ()
-        made: list[Any] = []
+    async def _each(
+        self, pipelines: tuple[_Pipeline, ...], part: Batch[Any] | RowList, kind: type[Batch[Any]]
+    ) -> list[Batch[Any] | RowList]:
+        """Return the results of *pipelines* for each row of *part*, in order, as batches of *kind* where possible.
+
+        Awaitables are awaited for many rows at a time.
+        """
+        if all(one.process_item is None for one in pipelines):
+            return [part]
+        rows = json_dicts(part) if self._as_dicts and isinstance(part, Batch) else part.rows()
+        made: list[Batch[Any] | RowList] = []
+        waiting: list[Any] = []
         while some := list(islice(rows, _AWAITED_TOGETHER)):
-            results = [await self._called(process, row, *spider) for row in some]
-            if waiting := [result for result in results if iscoroutine(result)]:
+            results = [self._passed(row, row, pipelines) for row in some]
+            if coroutines := [result for result in results if iscoroutine(result)]:
                 done = iter(
-                    await asyncio.gather(*waiting) if is_asyncio_available() else [await one for one in waiting]
+                    await asyncio.gather(*coroutines) if is_asyncio_available() else [await one for one in coroutines]
                 )
                 results = [next(done) if iscoroutine(result) else result for result in results]
-            made += [result for result in results if result is not _NOTHING]
-        return made
+            for lost in [result for result in results if isinstance(result, _Lost)]:
+                await self._left_out(lost)
+            waiting += [result for result in results if not isinstance(result, _Lost)]
+            if len(waiting) >= _ROWS_TOGETHER:
+                made += gathered(kind, waiting)
+                waiting = []
+        return made + gathered(kind, waiting) if waiting or not made else made
 
-    async def _called(self, process: Callable[..., Any], row: Any, *spider: Any) -> Any:
-        """Return the result of *process* for *row*: ``_NOTHING`` if it drops the row, a coroutine to be awaited."""
-        try:
-            result = process(row, *spider)
-        except Exception as error:  # noqa: BLE001 - as Scrapy does: one bad item, one log line, one signal
-            return await self._left_out(row, error)
-        return self._awaited(row, result) if hasattr(result, "__await__") else result
+    def _passed(self, item: Any, result: Any, pipelines: tuple[_Pipeline, ...]) -> Any:
+        """Return the result of *pipelines* for *result*, which *item* has become; a coroutine if one awaits.
 
-    async def _awaited(self, row: Any, result: Any) -> Any:
+        The result is ``_Lost`` if a pipeline drops the item or fails.
+        """
+        for number, (component, _, process, needs_spider) in enumerate(pipelines):
+            if process is None:
+                continue
+            try:
+                result = process(result, self._spider) if needs_spider else process(result)
+            except Exception as error:  # noqa: BLE001 - as Scrapy does: one bad item, one signal
+                return _Lost(item, error, component)
+            if hasattr(result, "__await__"):
+                return self._awaited(item, result, pipelines[number:])
+            if type(result) is not type(item) and not ItemAdapter.is_item(result):
+                return _Lost(item, _no_item(result), component)
+        return result
+
+    async def _awaited(self, item: Any, waiting: Any, pipelines: tuple[_Pipeline, ...]) -> Any:
+        """Await the result of the first of *pipelines*, and pass it through the others."""
         try:
-            return await ensure_awaitable(result)
+            result = await ensure_awaitable(waiting)
         except Exception as error:  # noqa: BLE001 - the same
-            return await self._left_out(row, error)
+            return _Lost(item, error, pipelines[0].component)
+        if not ItemAdapter.is_item(result):
+            return _Lost(item, _no_item(result), pipelines[0].component)
+        result = self._passed(item, result, pipelines[1:])
+        return await result if iscoroutine(result) else result
 
-    async def _left_out(self, row: Any, error: Exception) -> object:
-        """Log that *row* was dropped, or that a pipeline failed on it, and send the signal, as Scrapy does."""
-        formatter, is_dropped = self.crawler.logformatter, isinstance(error, DropItem)
-        words = (formatter.dropped if is_dropped else formatter.item_error)(row, error, None, self._spider)
-        if words is not None:
-            extra = {"spider": self._spider, "item": row}
-            logger.log(*logformatter_adapter(words), extra=extra, exc_info=None if is_dropped else error)
-        cause = {"exception": error} if is_dropped else {"failure": Failure()}  # type: ignore[no-untyped-call]  # Twisted's
-        signal = signals.item_dropped if is_dropped else signals.item_error
-        await self.crawler.signals.send_catch_log_async(
-            signal=signal, item=row, response=None, spider=self._spider, **cause
-        )
-        return _NOTHING
+    async def _left_out(self, lost: _Lost) -> None:
+        """Log that a row was dropped, or that a pipeline failed on it, and send the signal, as Scrapy does."""
+        item, error, _ = lost
+        facts: dict[str, Any] = {"item": item, "response": None, "spider": self._spider}
+        if not isinstance(error, DropItem):
+            self._lose(item, lost)
+            failure = Failure(error)  # type: ignore[no-untyped-call]  # Twisted's
+            await self.crawler.signals.send_catch_log_async(signal=signals.item_error, failure=failure, **facts)
+            return
+        if (words := self._log.dropped(item, error, None, self._spider)) is not None:
+            logger.log(*logformatter_adapter(words), extra={"spider": self._spider, "item": item})
+        await self.crawler.signals.send_catch_log_async(signal=signals.item_dropped, exception=error, **facts)
 
-
-def _gathered(kind: type[Batch[Any]], rows: list[Any]) -> list[Batch[Any] | RowList]:
-    """Return *rows* as a batch of their original *kind*, except rows that no longer fit its columns."""
-    is_row = [type(row) is kind.row_type for row in rows]
-    if all(is_row):
-        with suppress(pa.ArrowException, TypeError, ValueError, AttributeError):
-            return [kind.of(rows)]
-    if len(rows) == 1 or not any(is_row):
-        return [RowList(rows)]
-    middle = len(rows) // 2
-    return _gathered(kind, rows[:middle]) + _gathered(kind, rows[middle:])
+    def _lose(self, item: Any, lost: _Lost) -> None:
+        hint = not self._as_dicts and not isinstance(item, Batch)
+        self._log.lose(item, lost.error, lost.pipeline, self._spider, hint=hint)
 
 
-_RECORDS = tuple(kind.row_type for kind in EMIT.values())
+def _no_item(result: Any) -> TypeError:
+    return TypeError(f"process_item() returned {reprlib.repr(result)}, which is not an item")
+
+
+BATCHES: dict[type, type[Batch[Any]]] = {kind.row_type: kind for kind in EMIT.values()}
+"""The kinds of batches by their rows."""
 _SCRAPYS = "scrapy.pipelines."
 _PIPELINE_METHODS = ("process_item", "get_media_requests", "item_completed")
 _URL_FIELDS = ("images_urls_field", "files_urls_field")
 
 
-def _except_records(process: Callable[[Any], Awaitable[Any]]) -> Callable[[Any], Awaitable[Any]]:
-    """Return *process* of a pipeline as a method that returns the package's items unchanged."""
+def _where_wanted(process: Callable[[Any], Any], wanted: frozenset[str]) -> Callable[[Any], Any]:
+    """Return *process* of a pipeline as a method that returns items without a field of *wanted* unchanged."""
 
-    async def process_item(item: Any) -> Any:
-        return item if isinstance(item, _RECORDS) else await process(item)
+    def process_item(item: Any) -> Any:
+        return process(item) if ItemAdapter.is_item(item) and wanted & ItemAdapter(item).keys() else item
 
     return process_item
 
 
-def is_bypassed(pipeline: Any) -> bool:
-    """Whether *pipeline* is a files or images pipeline of Scrapy that must not get the package's items.
+def media_fields(pipeline: Any) -> frozenset[str]:
+    """Return the fields that a files or images pipeline of Scrapy reads; none for other pipelines.
 
-    It looks for a field ``image_urls``, finds none, and writes its empty result to the
-    field ``images``, which holds the images of the sitemap. A pipeline with its own
-    method, or with a field that the items have, is not bypassed.
+    If an item has no field ``image_urls``, it writes its empty result to the field
+    ``images``, which holds the images of the sitemap. A pipeline with its own method
+    gets every item.
     """
     methods = [getattr(type(pipeline), method, None) for method in _PIPELINE_METHODS]
     if not all(getattr(method, "__module__", "").startswith(_SCRAPYS) for method in methods):
-        return False
-    wanted = [getattr(pipeline, name) for name in _URL_FIELDS if hasattr(pipeline, name)]
-    known = {field.name for record in _RECORDS for field in fields(record)}
-    return bool(wanted) and not known & set(wanted)
+        return frozenset()
+    return frozenset(getattr(pipeline, name) for name in _URL_FIELDS if hasattr(pipeline, name))
 
 
 _OWN = ("scrapy.extensions.", "scrapy.spidermiddlewares.", "sitemap_harvest.")

@@ -1,0 +1,97 @@
+"""``ItemLog``: what the log says of items that pipelines fail on or drop: a few lines, however many items they are."""
+
+from __future__ import annotations
+
+import logging
+import reprlib
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.python import global_object_name
+
+from sitemap_harvest.engine.exit_codes import LOST_ITEMS
+from sitemap_harvest.engine.run_state import fields
+from sitemap_harvest.model import Batch, ItemRecord
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+_MOST_DROPPED = 100  # dropped items in the log
+_HINT = '. If it needs plain dictionaries, with dates as text, set SITEMAP_HARVEST_ITEMS = "dicts"'
+
+
+class ItemLog:
+    """Logs the first item that each pipeline fails on, with a traceback, and the first items that are dropped.
+
+    Counts the others. It takes part in Scrapy's log formatter, which logs single items.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._lost: Counter[str] = Counter()
+        self._dropped = 0
+        self._counted: BaseException | None = None
+        formatter = crawler.logformatter
+        assert formatter is not None  # noqa: S101 - for mypy: it exists before the engine
+        self._words_of_dropped, self._words_of_error = formatter.dropped, formatter.item_error
+        formatter.dropped, formatter.item_error = self._single_dropped, self._single_error  # type: ignore[method-assign]
+
+    def lose(self, item: Any, error: Exception, pipeline: object, spider: Spider | None, *, hint: bool) -> None:
+        """Count *item*, on which *pipeline* failed, and log it if it is the first.
+
+        *hint*: whether the setting that passes dictionaries may help.
+        """
+        name, items = global_object_name(type(pipeline)), len(item) if isinstance(item, Batch) else 1
+        self._crawler.stats.inc_value(LOST_ITEMS, items)
+        self._crawler.stats.inc_value(f"{LOST_ITEMS}/{name}", items)
+        self._lost[name] += items
+        self._counted = error
+        words = self._words_of_error(item, error, None, spider)  # type: ignore[arg-type]
+        if self._lost[name] > items or words is None:
+            return
+        logger.log(
+            words["level"],
+            "%s failed on %s: %r. The item is lost: it is in no output. More failures of this pipeline are "
+            "counted, not logged%s",
+            name,
+            _named(item),
+            error,
+            _HINT if hint else "",
+            exc_info=error,
+            extra={"spider": spider, "item": item},
+        )
+
+    def dropped(self, item: Any, error: BaseException, response: Any, spider: Any) -> Any:
+        """Return what to log of an item that a pipeline dropped; ``None`` after the first hundred."""
+        self._dropped += 1
+        if self._dropped > _MOST_DROPPED or (words := self._words_of_dropped(item, error, response, spider)) is None:
+            return None
+        more = "\nMore dropped items are counted, not logged" if self._dropped == _MOST_DROPPED else ""
+        return {**words, "msg": words["msg"] + more}
+
+    def _single_dropped(self, item: Any, exception: BaseException, response: Any, spider: Any) -> Any:
+        """Return what Scrapy logs of a dropped item."""
+        is_record = isinstance(item, (ItemRecord, Batch))
+        return (self.dropped if is_record else self._words_of_dropped)(item, exception, response, spider)
+
+    def _single_error(self, item: Any, exception: BaseException, response: Any, spider: Any) -> Any:
+        """Return what Scrapy logs of an error: nothing if it was counted here."""
+        words = self._words_of_error(item, exception, response, spider)
+        return {**words, "level": logging.NOTSET} if exception is self._counted else words
+
+    def close(self) -> None:
+        """Log how many items are lost."""
+        for name, items in self._lost.items():
+            words = "1 item, which is" if items == 1 else f"{items:,} items, which are"
+            logger.error("%s failed on %s lost", name, words, extra=fields("items-lost", pipeline=name, items=items))
+
+
+def _named(item: Any) -> str:
+    """Return a short description of *item*."""
+    if not isinstance(item, ItemRecord):
+        return repr(item) if isinstance(item, Batch) else reprlib.repr(item)
+    address = next((item[name] for name in ("loc", "url", "root", "site") if name in item), "")
+    return f"the {type(item).__name__} {address}"
