@@ -52,21 +52,24 @@ class HarvestCommand(BaseRunSpiderCommand):
 
     def parse(self, action: str, arguments: list[str]) -> Namespace:
         """Return the parsed *arguments* of *action*, and apply them to the settings; exit if one is invalid."""
-        base: type[Any] = BaseRunSpiderCommand if action == "crawl" else ScrapyCommand
-        parser = ActionParser(self.program, action, partial(base.add_options, self))
+        parser = self.parser_of(action)
         opts = parser.parse(arguments)
         try:
-            self._apply(base, opts)
+            self._apply(opts)
         except (UsageError, HarvestError) as error:
             parser.error(str(error))
         return opts
 
-    def _apply(self, base: type[Any], opts: Namespace) -> None:
+    def parser_of(self, action: str) -> ActionParser:
+        """Return the parser of *action*, with the options of Scrapy."""
+        return ActionParser(self.program, action, partial(_base(action).add_options, self))
+
+    def _apply(self, opts: Namespace) -> None:
         from sitemap_harvest.addon import Addon
 
         assert self.settings is not None  # noqa: S101 - for mypy: the caller sets it
         Addon().update_settings(self.settings)  # before -O is parsed, so that its formats are known
-        base.process_options(self, [], opts)
+        _base(opts.action).process_options(self, [], opts)
         if "spargs" in opts:
             from sitemap_harvest.cli.spider_options import arguments_in
 
@@ -90,3 +93,8 @@ class HarvestCommand(BaseRunSpiderCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             outcome = RunOutcome.PARTLY_FAILED
         self.exitcode = outcome.exit_code
+
+
+def _base(action: str) -> Any:
+    """Return the command of Scrapy whose options *action* has."""
+    return BaseRunSpiderCommand if action == "crawl" else ScrapyCommand

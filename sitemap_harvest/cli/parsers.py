@@ -22,7 +22,7 @@ from sitemap_harvest.escape import visible
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import Action, Namespace
     from collections.abc import Callable, Iterator, Sequence
 
 PROGRAM = "sitemap-harvest"
@@ -33,6 +33,7 @@ ACTIONS = {
     "runs": "List the runs in a store; verify, remove or compact them.",
     "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",
     "query": "Query the snapshots of a store with SQL.",
+    "completion": "Print the script that completes this command in bash, zsh or fish.",
 }
 """The actions, each with its help in one line; the module of the same name has the rest."""
 _WIDTH = 79
@@ -124,6 +125,11 @@ class ActionParser(ArgumentParser):
         module.add_options(self)
         add_common_options(self)
         self.set_defaults(action=action, command=self.prog)
+
+    @property
+    def options(self) -> Sequence[Action]:
+        """The options and positional arguments."""
+        return self._actions
 
     def parse(self, arguments: Sequence[str]) -> Namespace:
         """Return the parsed *arguments*; exit if one is invalid or unknown."""
