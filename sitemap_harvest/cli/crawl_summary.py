@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.filesize import decimal
-from rich.table import Table
 
-from sitemap_harvest.cli.output import tell
+from sitemap_harvest.cli.output import screen_width, tell
+from sitemap_harvest.cli.tables import table_lines
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.run_summary import Summary
 
 NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
+_NUMBERS = ("documents", "URLs", "bytes", "download (s)")
 _MOST_PROBLEMS = 8  # codes shown; the document records have all of them
 
 
@@ -36,18 +37,17 @@ def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool | None)
     """Print the table, and the failures as text; for *has_output* see :func:`crawl`."""
     if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
         return  # the log has the reason in one line; the audit of stored snapshots has its own output
-    table = Table(title=None, show_edge=False, pad_edge=False)
-    table.add_column("outcome")
-    for name in ("documents", "URLs", "bytes", "download (s)"):
-        table.add_column(name, justify="right")
     size, seconds = (sum(getattr(one, name) for one in summary.tallies.values()) for name in ("bytes", "seconds"))
-    for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]:
-        if name == "total":
-            table.add_section()
-        table.add_row(name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
-    Console(stderr=True).print(table)
-    for line in _lines(summary, stats, has_output=bool(has_output)):
+    rows = [
+        (name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
+        for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]
+    ]
+    names = ("outcome", *_NUMBERS)
+    width = screen_width(sys.stderr)
+    for line in table_lines(names, rows, width=width, right=_NUMBERS, optional=_NUMBERS[:1:-1], has_total=True):
         tell(line)
+    for line in _lines(summary, stats, has_output=bool(has_output)):
+        tell(line, cuts=True)
     if summary.urls and has_output is False:
         tell(NO_OUTPUT)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.cells import cell_len
 
-from sitemap_harvest.cli.tables import head_cut, middle_cut, table_lines, wrapped
+from sitemap_harvest.cli.tables import fitted, head_cut, middle_cut, table_lines
 from sitemap_harvest.escape import visible
 from sitemap_harvest.model import ChangeBatch, ChangeKind
 
@@ -48,8 +48,8 @@ _SAME = 8  # characters of two long values that are shown before their first dif
 
 def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterator[str]:
     """Yield the lines of *summary*."""
-    yield from _fitted(summary.in_words(), width)
-    yield from _fitted(
+    yield from fitted(visible(summary.in_words()), width)
+    yield from fitted(
         f"URLs: {summary.urls_before:,} before, {summary.urls_after:,} after, {summary.unchanged:,} unchanged", width
     )
     if summary.stale:
@@ -62,7 +62,7 @@ def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterat
           for one in summary.differences),
     )  # fmt: skip
     for line in others:
-        yield from _fitted(line, width)
+        yield from fitted(visible(line), width)
 
 
 def change_lines(changes: Changes, *, width: int | None = None, only_totals: bool = False) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _section_lines(sections: Mapping[str, Counter[str]], width: int | None) -> I
     columns = [name for name in _COLUMNS if total[name]]
     cells = [[visible(name), *(f"{counts[one]:,}" if counts[one] else "" for one in columns)] for name, counts in rows]
     yield ""
-    yield from table_lines(["section", *columns], cells, width=width, right=columns)
+    yield from table_lines(["section", *columns], cells, width=width, right=columns, has_total=len(rows) > 1)
 
 
 def _group_lines(changes: Changes, group: str, count: int, width: int | None) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _group_lines(changes: Changes, group: str, count: int, width: int | None) ->
     for change in islice(_changes_in(changes, group), None if width is None else _MOST_CHANGES):
         if change.reason != reason:
             reason = change.reason
-            yield from _fitted(f"  {reason or 'Without a reason'}:", width)
+            yield from fitted(visible(f"  {reason or 'Without a reason'}:"), width)
         yield _cut(f"  {visible(change.loc)}", width)
         yield from _detail_lines(change, width)
     if width is not None and count > _MOST_CHANGES:
@@ -179,15 +179,3 @@ def _difference(name: str, before: str | None, after: str | None, width: int | N
 
 def _cut(line: str, width: int | None) -> str:
     return line if width is None else middle_cut(line, width)
-
-
-def _fitted(line: str, width: int | None) -> Iterator[str]:
-    """Yield *line*, broken between words if it is wider than *width*."""
-    text = visible(line)
-    if width is None or cell_len(text) <= width:
-        yield text
-        return
-    margin = " " * (len(text) - len(text.lstrip()) + 2)
-    first, *others = wrapped(text.strip(), width - len(margin))
-    yield f"{margin[2:]}{first}"
-    yield from (f"{margin}{one}" for one in others)

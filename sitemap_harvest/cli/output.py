@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 _FORMATS = ", ".join(FEED_EXPORTERS)
 _T = TypeVar("_T")
-_IN_ASCII = str.maketrans({"│": "|", "┃": "|", "━": "-", "╇": "+", "…": "~", "→": ">"})  # of the same width
+_IN_ASCII = str.maketrans(
+    {"│": "|", "┃": "|", "━": "-", "╇": "+", "─": "-", "┼": "+", "…": "~", "→": ">"}
+)  # of the same width
 NEVER = "never"
 """A value of ``--fail-on``: no severity changes the exit code."""
 
@@ -48,16 +50,23 @@ class AnyBatch(Batch[Any]):
 
 
 def say(line: str) -> None:
-    """Write *line* to standard output."""
-    text = visible(line)
-    if not sys.stdout.encoding.lower().startswith("utf"):
-        text = text.translate(_IN_ASCII)
-    sys.stdout.write(f"{text}\n")
+    """Write *line* to standard output: on a terminal, in lines that fit, with long words cut in the middle."""
+    _write_line(sys.stdout, line, cuts=True)
 
 
-def tell(line: str, *more: str) -> None:
-    """Write *line* to standard error, followed by the indented lines *more*."""
-    sys.stderr.write("\n  ".join(map(visible, (line, *more))) + "\n")
+def tell(line: str, *more: str, cuts: bool = False) -> None:
+    """Write *line* to standard error, followed by the indented lines *more*.
+
+    *cuts*: on a terminal, long words are cut in the middle.
+    """
+    for number, one in enumerate((line, *more)):
+        _write_line(sys.stderr, f"  {one}" if number else one, cuts=cuts)
+
+
+def _write_line(file: TextIO, line: str, *, cuts: bool) -> None:
+    text = "\n".join(tables.fitted(visible(line), screen_width(file), cuts=cuts))
+    is_unicode = (file.encoding or "utf-8").lower().startswith("utf")
+    file.write(f"{text if is_unicode else text.translate(_IN_ASCII)}\n")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:

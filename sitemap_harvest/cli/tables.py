@@ -31,6 +31,7 @@ def table_lines(
     whole: Collection[str] = (),
     optional: Sequence[str] = (),
     group: str | None = None,
+    has_total: bool = False,
 ) -> Iterator[str]:
     """Yield the lines of a table with the columns *names* and the cells *rows*, no wider than *width*.
 
@@ -38,7 +39,8 @@ def table_lines(
     right-aligned; neither these nor those in *whole* are cut or wrapped. If the table does
     not fit, the column *group* becomes a heading above its rows; then the *optional*
     columns are left out, the first one first, and named below the table; and if that is
-    not enough, each row becomes a record, with a line per column.
+    not enough, each row becomes a record, with a line per column. *has_total*: the last row
+    is the sum of the others.
     """
     cells = list(zip(*rows, strict=True)) or [()] * len(names)
     titles = {name: name if width is None else middle_cut(name, _LEAST) for name in names}
@@ -61,11 +63,15 @@ def table_lines(
         if heading:
             yield middle_cut(heading, width or cell_len(heading))
         for _, row in members:
-            parts = [wrapped(row[place], one) for place, one in zip(places, widths.values(), strict=True)]
+            if has_total and row is rows[-1]:
+                yield "─┼─".join("─" * one for one in widths.values())
+            parts = [
+                wrapped(row[place], one, most=_MOST_LINES) for place, one in zip(places, widths.values(), strict=True)
+            ]
             for number in range(max(map(len, parts))):
                 yield _joined([part[number] if number < len(part) else "" for part in parts], widths, " │ ", right)
     if hidden:
-        yield from wrapped(f"Not shown, because the lines would be too long: {', '.join(hidden)}", width or 0)
+        yield from fitted(f"Not shown, because the lines would be too long: {', '.join(hidden)}", width)
 
 
 def _widths(natural: Mapping[str, int], unbroken: Collection[str], width: int | None) -> dict[str, int] | None:
@@ -103,28 +109,41 @@ def _record_lines(names: Sequence[str], rows: Sequence[Sequence[str]], width: in
             yield ""
         for name, cell in zip(names, row, strict=True):
             title = middle_cut(name, margin)
-            for part in wrapped(cell, width - margin - 2):
+            for part in wrapped(cell, width - margin - 2, most=_MOST_LINES):
                 yield f"{title}{' ' * (margin - cell_len(title))}  {part}".rstrip()
                 title = ""
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """Return *text* in lines of at most *width*, broken between words; longer words are cut in the middle.
+def fitted(text: str, width: int | None, *, cuts: bool = True) -> list[str]:
+    """Return the line *text* in lines of at most *width*, the others indented, as :func:`wrapped` does.
 
-    What does not fit into three lines is left out.
+    ``None``: as it is.
+    """
+    if width is None or cell_len(text) <= width:
+        return [text]
+    margin = " " * (len(text) - len(text.lstrip(" ")) + 2)
+    first, *others = wrapped(text.strip(" "), max(width - len(margin), 1), cuts=cuts)
+    return [f"{margin[2:]}{first}", *(f"{margin}{one}" for one in others)]
+
+
+def wrapped(text: str, width: int, *, most: int | None = None, cuts: bool = True) -> list[str]:
+    """Return *text* in lines of at most *width*, broken between words.
+
+    *cuts*: words that are longer are cut in the middle; otherwise they are too wide. What
+    does not fit into *most* lines is left out; ``None``: nothing.
     """
     if cell_len(text) <= width:
         return [text]
     lines = [""]
     for word in text.split(" "):
-        short = middle_cut(word, width)
+        short = middle_cut(word, width) if cuts else word
         joined = f"{lines[-1]} {short}" if lines[-1] else short
         if cell_len(joined) <= width:
             lines[-1] = joined
         else:
             lines.append(short)
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES - 1 :] = [f"{_head(lines[_MOST_LINES - 1], width - 1)}{_CUT}"]
+    if most is not None and len(lines) > most:
+        lines[most - 1 :] = [f"{_head(lines[most - 1], width - 1)}{_CUT}"]
     return lines
 
 

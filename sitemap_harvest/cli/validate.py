@@ -55,6 +55,7 @@ _CERTAIN = re.compile(r"\Arobots\.txt\Z|(?:sitemap|urllist).*" + _SUFFIX.format(
 _SITEMAP = re.compile(f"{_CERTAIN.pattern}|{_SUFFIX.format('')}", re.IGNORECASE | re.DOTALL)
 """The names of the files in a folder that are validated, if they are not other XML."""
 _CUT = "the connection was closed early; the partial data was read"
+_UNLIMITED = 1_000_000  # columns
 _INTERRUPTED = "interrupted before a response arrived"
 
 
@@ -177,7 +178,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     has_log_level = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
     if not (opts.loglevel or opts.logfile or opts.nolog or has_log_level):
         settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # each document reports its own failure
-    console = Console()
+    # Colours may be wanted in a pipe, but not short lines.
+    console = Console() if sys.stdout.isatty() else Console(width=_UNLIMITED)
     now, found = datetime.now(UTC), list[Validation]()
     remote = [target.url for target in targets if target.is_remote]
     try:

@@ -5,7 +5,6 @@ The report is coloured and fitted to a terminal, plain and unwrapped elsewhere.
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 from rich.text import Text
 
+from sitemap_harvest.cli.tables import NARROWEST, fitted, middle_cut, wrapped
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import CATALOGUE, Kind, Severity
 
@@ -91,13 +91,14 @@ class Validation:
 
 def show(found: Validation, console: Console) -> None:
     """Print the report of one document."""
-    _line(console, Text(visible(found.target), "bold"))
+    target = visible(found.target)
+    _line(console, Text(middle_cut(target, console.width) if console.is_terminal else target, "bold"))
     if found.final_url not in {None, found.url}:
-        _line(console, Text(f"  redirects to {visible(str(found.final_url))}"))
+        _fitted_line(console, f"  redirects to {found.final_url}")
     if found.kind is None:
         _line(console, Text.assemble("  ", ("not read", _STYLES[Severity.ERROR]), f": {visible(str(found.reason))}"))
     else:
-        _line(console, Text(f"  {visible(' · '.join(_facts(found, found.kind)))}"), is_whole=True)
+        _fitted_line(console, f"  {' · '.join(_facts(found, found.kind))}")
     for problem in found.problems:
         console.print()
         _show_problem(problem, found.kind, console)
@@ -112,7 +113,7 @@ def show_closing(found: Sequence[Validation], console: Console) -> None:
     line = f"{documents}{f', {unread:,} of them not read' if unread else ''}: {problems or 'no problems'}"
     if unread == len(found):
         line = f"{documents}, and none could be read" if found else "No sitemap was found in the targets."
-    _line(console, Text(line), is_whole=True)
+    _fitted_line(console, line)
 
 
 def _facts(found: Validation, kind: Kind) -> Iterator[str]:
@@ -159,14 +160,20 @@ def _place(sample: Sample, kind: Kind | None) -> str:
 
 def _paragraph(text: str, console: Console) -> None:
     indent = " " * _TEXT_AT
-    width = max(min(console.width, _WIDEST_TEXT + _TEXT_AT), 40) if console.is_terminal else len(indent + text)
-    for line in textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent):
-        _line(console, Text(line))
+    width = max(min(console.width - _TEXT_AT, _WIDEST_TEXT), NARROWEST - _TEXT_AT)
+    for line in wrapped(text, width) if console.is_terminal else [text]:
+        _line(console, Text(f"{indent}{line}"))
 
 
-def _line(console: Console, text: Text, *, is_whole: bool = False) -> None:
-    """Print one line, truncated to the width of a terminal unless it *is_whole*."""
-    if console.is_terminal and not is_whole:
+def _fitted_line(console: Console, line: str) -> None:
+    """Print *line*, broken between words to the width of a terminal."""
+    for one in fitted(visible(line), max(console.width, NARROWEST) if console.is_terminal else None):
+        console.print(Text(one), soft_wrap=True, highlight=False)
+
+
+def _line(console: Console, text: Text) -> None:
+    """Print one line, truncated to the width of a terminal."""
+    if console.is_terminal:
         console.print(text, no_wrap=True, overflow="ellipsis", highlight=False)
     else:
         console.print(text, soft_wrap=True, highlight=False)

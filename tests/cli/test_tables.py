@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sitemap_harvest.cli.tables import NARROWEST, head_cut, middle_cut, table_lines, wrapped
+from sitemap_harvest.cli.tables import NARROWEST, fitted, head_cut, middle_cut, table_lines, wrapped
 from sitemap_harvest.escape import visible
 
 RUNS = ["site", "run", "started", "URLs", "changes"]
@@ -113,7 +113,25 @@ def test_long_urls_are_cut_in_the_middle() -> None:
 )
 def test_text_is_broken_between_words(text: str, lines: list[str]) -> None:
     expected = [line.replace(" …", "…") if line.endswith("six …") else line for line in lines]
-    assert wrapped(text, 10) == expected
+    assert wrapped(text, 10, most=3) == expected
+
+
+def test_a_line_is_indented_below_its_first_words() -> None:
+    assert fitted("  Failed: https://a.example/b/c d", 20) == ["  Failed:", "    https:…ample/b/c", "    d"]
+    assert fitted("No: https://a.example/b/c/d", 20, cuts=False) == ["No:", "  https://a.example/b/c/d"]
+    assert fitted("No: https://a.example/b/c/d", None) == ["No: https://a.example/b/c/d"]
+
+
+def test_the_last_row_can_be_a_total() -> None:
+    rows = [["read", "1"], ["total", "1"], ["total", "1"]]
+    assert list(table_lines(["outcome", "n"], rows, width=40, right=["n"], has_total=True)) == [
+        "outcome ┃ n",
+        "━━━━━━━━╇━━",
+        "read    │ 1",
+        "total   │ 1",
+        "────────┼──",
+        "total   │ 1",
+    ]
 
 
 def test_the_end_of_a_value_is_cut() -> None:

@@ -102,7 +102,7 @@ class Doors:
         self.run("runs", "runs", *store)
         self.run("runs as json", "runs", *store, "--json")
         self.run("diff", "diff", *store, site.url)
-        self.run("query", "query", *store, "select loc, title from urls")
+        self.shown["query"] = on_terminal("query", *store, "select loc, title from urls", cwd=folder)
         self.run("query that fails", "query", *store, "select title::int from urls where title is not null")
         self.run("damaged", "runs", "--store", "\x1b[2J\u202e")
         csv = ["query", *store, "select loc, title from urls", "-O", "-:csv"]
