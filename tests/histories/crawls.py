@@ -155,6 +155,7 @@ class Crawls:
         }
         outages = json.dumps(self._outages())
         settings = {**_SETTINGS, "FEEDS": json.dumps(feeds), "RETRY_TIMES": retries, SETTING: outages}
+        settings["SITEMAP_HARVEST_SEARCH_AGAIN"] = 7 * retries  # every other run searches
         command = ["crawl", "changes"]
         for name, value in arguments.items():
             command += ["-a", f"{name}={value}"]

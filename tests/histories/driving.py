@@ -57,7 +57,8 @@ class Schedule:
         if self.random.random() < 0.15:
             self._fail_host(self.random.choice(sites), crawl, failing)
             return
-        documents = {url: document for site in sites for url, document in site.documents.items()}
+        if not (documents := {url: document for site in sites for url, document in site.documents.items()}):
+            return
         known = frames[crawl - 1].documents if crawl else {}
         fresh = [url for url in documents if url not in known]
         for _ in range(self.random.choice((1, 1, 2, 3, 8))):

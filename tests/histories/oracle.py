@@ -96,7 +96,7 @@ class Oracle:
             consumer = self._consumers[site.number]
             must, may = self._listed(site, consumer, resumed=resumed)
             fails = self._fails(site)
-            is_healthy = must == may and not fails
+            is_healthy = must == may and not fails and self._has_entrance(site)
             consumer.documents |= self._reached(site, [self.crawl], any_version=True).keys()
             if fails:  # a URL that is no longer listed may be listed where this crawl could not read
                 self._join_what_left(may, consumer.documents)
@@ -148,6 +148,10 @@ class Oracle:
             if url in self._reached(site, [self.crawl], any_version=True)
         )
 
+    def _has_entrance(self, site: Site) -> bool:
+        """Whether the document that leads to all others exists: before, it may list URLs that nobody knows."""
+        return site.entrance in self.world.frames[self.crawl].documents
+
     def _fails(self, site: Site) -> bool:
         return any(url in self.failing[self.crawl] for url in self._reached(site, [self.crawl], any_version=True))
 
@@ -190,8 +194,7 @@ class Oracle:
         *only_sound* excludes documents with detectable failures, and those below them.
         """
         found: dict[str, list[Document]] = {}
-        name = "robots.txt" if site.is_declared else "sitemap.xml"
-        todo = [self.world.frames[self.crawl].resolve(f"{site.root}/{name}")]
+        todo = [self.world.frames[self.crawl].resolve(f"{site.root}/{site.entrance_path}")]
         if not site.is_declared:
             found[self.world.frames[self.crawl].resolve(f"{site.root}/robots.txt")] = []
         while todo:

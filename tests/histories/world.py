@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _WINDOWS = {Form.NEWS, Form.RSS, Form.ATOM}
 _ENDINGS = {Form.GZIP: ".xml.gz", Form.TEXT: ".txt", Form.RSS: ".rss", Form.ATOM: ".atom"}
+_WELL_KNOWN = ("sitemap.xml", "sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml")
 _BASES = ("http://{}", "https://{}", "http://www.{}", "https://www.{}")
 
 
@@ -52,11 +53,14 @@ class Site:
 
     ``right``, ``none``, ``stuck`` (always the same) or ``run`` (another in each crawl).
     """
+    opens_in: int = 0
+    """The number of crawls in which it has no sitemap yet."""
     base: str = ""
     documents: dict[str, Document] = field(default_factory=dict)
     redirects: dict[str, str] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     """Descriptions of the changes since the last crawl."""
+    _well_known: str = ""
     _names: int = 0
     _gone: list[str] = field(default_factory=list)
     _used: set[str] = field(default_factory=set)
@@ -64,7 +68,11 @@ class Site:
 
     def __post_init__(self) -> None:
         self.base = self.root
-        self._found()
+        self._well_known = self.random.choice(_WELL_KNOWN)
+        if not self.opens_in:
+            self._found()
+        elif self.is_declared or self.random.random() < 0.5:
+            self.documents[f"{self.base}/robots.txt"] = Document(Form.ROBOTS, tag=self._tag())
 
     @property
     def root(self) -> str:
@@ -74,11 +82,22 @@ class Site:
     @property
     def entrance(self) -> str:
         """The address of the document that leads to all others."""
-        return f"{self.base}/robots.txt" if self.is_declared else f"{self.base}/sitemap.xml"
+        return f"{self.base}/{self.entrance_path}"
+
+    @property
+    def entrance_path(self) -> str:
+        """The path of that document."""
+        return "robots.txt" if self.is_declared else self._well_known
 
     def step(self) -> None:
         """Let it change, or stay unchanged."""
         self.log = []
+        if self.opens_in:
+            self.opens_in -= 1
+            if not self.opens_in:
+                self._found()
+                self.log.append(f"opens: {self.entrance}")
+            return
         if self.random.random() < 0.25:
             return
         for _ in range(self.random.choice((1, 1, 2, 3, 5))):
@@ -124,10 +143,11 @@ class Site:
             tops = urls[:number]
             if urls[number:]:
                 tops.append(self._new_index(f"{self.base}/index-{self._name()}.xml", urls[number:]))
-            self.documents[robots] = Document(Form.ROBOTS, children=tuple(tops), tag=self._tag())
+            version = self.documents[robots].version + 1 if robots in self.documents else 0
+            self.documents[robots] = Document(Form.ROBOTS, children=tuple(tops), tag=self._tag(), version=version)
         else:
-            self._new_index(f"{self.base}/sitemap.xml", urls)
-            if self.random.random() < 0.5:
+            self._new_index(self.entrance, urls)
+            if robots not in self.documents and self.random.random() < 0.5:
                 self.documents[robots] = Document(Form.ROBOTS, tag=self._tag())
 
     def _new_index(self, url: str, children: Iterable[str]) -> str:
@@ -451,6 +471,7 @@ class World:
                 Random(random.random()),
                 is_declared=random.random() < 0.7,
                 dates=random.choice(("right", "right", "none", "stuck", "run")),
+                opens_in=random.choice((0, 0, 0, 0, 2, 5)),
             )
             for number in range(sites)
         ]
