@@ -107,10 +107,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
     histories = [store.site(name) for name in opts.targets] or store.histories()
-    is_whole = opts.probe is None or _probe_stored(histories, opts, settings, probe)
+    probed = RunOutcome.WHOLE if opts.probe is None else _probe_stored(histories, opts, settings, probe)
     with audit_export.opened(opts) as opts.export:
         audited, _ = _audit(histories, opts, options, limit, reports)
-    return audited if is_whole else RunOutcome.PARTLY_FAILED
+    return audited if probed is RunOutcome.WHOLE else probed
 
 
 def _probe(opts: argparse.Namespace) -> dict[str, str]:
@@ -128,8 +128,8 @@ def _probe(opts: argparse.Namespace) -> dict[str, str]:
 
 def _probe_stored(
     histories: Sequence[History], opts: argparse.Namespace, settings: Settings, probe: Mapping[str, str]
-) -> bool:
-    """Request the pages of *probe* for the stored snapshots of *histories*; return whether nothing failed."""
+) -> RunOutcome:
+    """Request the pages of *probe* for the stored snapshots of *histories*; return the result."""
     arguments = {"emit": "none", "store": opts.store, "at": opts.at, **probe}
     crawled = argparse.Namespace(**vars(opts) | {"targets": [one.site for one in histories], "spargs": arguments})
     outcome, has_finished = crawl.crawl(crawled, settings, has_output=None)
@@ -137,7 +137,7 @@ def _probe_stored(
         output.tell("The probe ended early, so the audit is incomplete.")
     for history in histories:
         history.forget()
-    return has_finished and outcome is RunOutcome.WHOLE
+    return outcome if outcome in {RunOutcome.WHOLE, RunOutcome.INTERRUPTED} else RunOutcome.PARTLY_FAILED
 
 
 def _show_rules(opts: argparse.Namespace, options: HarvestSettings) -> RunOutcome:
@@ -198,11 +198,11 @@ def _crawl(
         histories = [store.history(root) for root, runs in before.items() if store.history(root).runs[-1:] != runs]
         if not histories and not has_finished:
             output.tell("Nothing was audited, and no file was written, because the crawl stored nothing.")
-            return outcome if outcome is RunOutcome.NOT_STARTED else RunOutcome.PARTLY_FAILED
+            return outcome if outcome in {RunOutcome.NOT_STARTED, RunOutcome.INTERRUPTED} else RunOutcome.PARTLY_FAILED
         audited, all_have_urls = _audit(histories, opts, options, limit, reports)
     if not has_finished:
         output.tell("The crawl ended early, so the audit is incomplete.")
-        return RunOutcome.PARTLY_FAILED
+        return outcome if outcome is RunOutcome.INTERRUPTED else RunOutcome.PARTLY_FAILED
     if audited is not RunOutcome.WHOLE:
         return audited
     if outcome not in {RunOutcome.WHOLE, RunOutcome.PARTLY_FAILED}:

@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from signal import SIGINT
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from scrapy.crawler import Crawler
     from scrapy.settings import Settings
 
     from sitemap_harvest.cli.parsers import ActionParser
@@ -89,8 +91,10 @@ def crawl(
         tell(note)
     if has_output is False:
         tell(NO_OUTPUT)
-    process = AsyncCrawlerProcess(settings)
-    crawler = process.create_crawler(SitemapSpider)
+    process = _CrawlerProcess(settings)
+    process.crawler = crawler = process.create_crawler(SitemapSpider)
+    has_store = keeps_store and (arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE"))
+    process.keeps = (*(["the output files"] if has_output else []), *(["the snapshots"] if has_store else []))
     opened: list[RunState] = []
 
     def remember() -> None:
@@ -113,9 +117,29 @@ def crawl(
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
     if not keeps_store:
-        summary.first_snapshots = 0
-    show(summary, stats, has_output=has_output)
-    return verdict(summary, stats, errors=errors.errors), stats.get("finish_reason") == "finished"
+        summary.first_snapshots = summary.stored = 0
+    outcome = verdict(summary, stats, errors=errors.errors)
+    show(summary, stats, outcome, has_output=has_output)
+    return outcome, stats.get("finish_reason") == "finished"
+
+
+class _CrawlerProcess(AsyncCrawlerProcess):
+    """Says what Ctrl-C does. Scrapy logs less, and a terminal shows only warnings."""
+
+    crawler: Crawler
+    keeps: tuple[str, ...]
+    """What is complete at the end of a run that was interrupted once."""
+
+    def _log_shutdown(self, signum: int) -> None:  # type: ignore[override]  # Scrapy's is a static method
+        super()._log_shutdown(signum)
+        waiting = len(self.crawler.engine.downloader.active) if self.crawler.engine else 0
+        responses = f"{waiting} response{'' if waiting == 1 else 's'}"
+        timeout = self.settings.getfloat("DOWNLOAD_TIMEOUT")
+        wait = f", and waits for {responses} (at most {timeout:g} seconds)" if waiting else ""
+        tell(f"Interrupted: the run requests no more documents{wait}, and keeps what it has read.")
+        again = "Press Ctrl-C again" if signum == SIGINT else "Send the signal again"
+        lost = f"; then {' and '.join(self.keeps)} will be incomplete" if self.keeps else ""
+        tell(f"{again} to abort at once{lost}.")
 
 
 def _set_up_log(opts: argparse.Namespace, settings: Settings) -> bool:

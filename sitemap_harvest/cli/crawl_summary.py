@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
 
-from sitemap_harvest.cli.output import screen_width, tell
-from sitemap_harvest.cli.tables import table_lines
+from sitemap_harvest.cli.output import tell
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
+from sitemap_harvest.escape import visible
+from sitemap_harvest.model import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,8 +22,15 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.run_summary import Summary
 
 NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
-_NUMBERS = ("documents", "URLs", "bytes", "download (s)")
 _MOST_PROBLEMS = 8  # codes shown; the document records have all of them
+_STOPPED = "shutdown"  # the reason of Scrapy for a signal
+_SERIOUS = frozenset({Outcome.FAILED, Outcome.BLOCKED, Outcome.FORBIDDEN})
+_STYLES = {RunOutcome.WHOLE: "green", RunOutcome.PARTLY_FAILED: "yellow", RunOutcome.INTERRUPTED: "yellow"}
+_WORDS = {
+    RunOutcome.WHOLE: "nothing failed",
+    RunOutcome.PARTLY_FAILED: "part of the run failed",
+    RunOutcome.NOTHING_FOUND: "no URL was harvested",
+}
 
 
 def line(summary: Summary, seconds: float) -> str:
@@ -33,58 +44,73 @@ def line(summary: Summary, seconds: float) -> str:
     )
 
 
-def show(summary: Summary, stats: Mapping[str, Any], *, has_output: bool | None) -> None:
-    """Print the table, and the failures as text; for *has_output* see :func:`crawl`."""
+def show(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has_output: bool | None) -> None:
+    """Print the table, and the failures as text; for *has_output* see :func:`crawl`.
+
+    On a terminal, failures have a colour too (see https://no-color.org).
+    """
     if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
         return  # the log has the reason in one line; the audit of stored snapshots has its own output
+    table = Table(title=None, show_edge=False, pad_edge=False)
+    table.add_column("outcome")
+    for name in ("documents", "URLs", "bytes", "download (s)"):
+        table.add_column(name, justify="right")
     size, seconds = (sum(getattr(one, name) for one in summary.tallies.values()) for name in ("bytes", "seconds"))
-    rows = [
-        (name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
-        for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]
-    ]
-    names = ("outcome", *_NUMBERS)
-    width = screen_width(sys.stderr)
-    for line in table_lines(names, rows, width=width, right=_NUMBERS, optional=_NUMBERS[:1:-1], has_total=True):
-        tell(line)
-    for line in _lines(summary, stats, has_output=bool(has_output)):
-        tell(line, cuts=True)
+    for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]:
+        if name == "total":
+            table.add_section()
+        style = "red" if name in _SERIOUS else "yellow" if tally.failures or name == Outcome.INTERRUPTED else None
+        cells = (name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
+        table.add_row(*cells, style=style)
+    console = Console(stderr=True)
+    console.print(table)
+    for style, line in _lines(summary, stats, outcome, has_output=has_output):
+        # A terminal wraps a URL so that it can still be copied.
+        console.print(Text(visible(line), style), soft_wrap=not console.is_terminal or "://" in line)
     if summary.urls and has_output is False:
         tell(NO_OUTPUT)
 
 
-def _lines(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> Iterator[str]:
+def _lines(
+    summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has_output: bool | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the style and the text of each line below the table, in a fixed order."""
     if sum(summary.sites.values()) > 1:
-        yield summary.sites_in_words()
+        yield "", summary.sites_in_words()
     if summary.urls:
         for title, notes in (("No URLs found:", summary.site_notes), ("Failed or incomplete:", summary.notes)):
             if notes.first:
-                yield title
-                yield from (f"  {note}" for note, _ in notes.lines())
+                yield "yellow", title
+                yield from (("", f"  {note}") for note, _ in notes.lines())
         if summary.dropped:
-            yield f"URLs dropped by filters: {summary.filters_in_words()}"
-    else:
-        yield summary.why_nothing()
-    if words := summary.probe_in_words():
-        yield f"{words[0].upper()}{words[1:]}."
-    if words := summary.changes_in_words():
-        yield f"{words[0].upper()}{words[1:]}."
+            yield "", f"URLs dropped by filters: {summary.filters_in_words()}"
+    elif outcome is not RunOutcome.INTERRUPTED:
+        yield "red", summary.why_nothing()
+    for words in (summary.probe_in_words(), summary.changes_in_words(), summary.snapshots_in_words()):
+        if words:
+            yield "", f"{words[0].upper()}{words[1:]}."
     if summary.problems:
         by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
         most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
         left_out = len(by_count) - _MOST_PROBLEMS
         more = f", and {left_out} more code{'' if left_out == 1 else 's'}" if left_out > 0 else ""
-        yield f"Problems in the documents: {most}{more}"
-    yield _ending(summary, stats, has_output=has_output)
+        yield "", f"Problems in the documents: {most}{more}"
+    yield _STYLES.get(outcome, "red"), _ending(summary, stats, outcome, has_output=has_output)
 
 
-def _ending(summary: Summary, stats: Mapping[str, Any], *, has_output: bool) -> str:
+def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has_output: bool | None) -> str:
     reason = stats.get("finish_reason")
+    code = "" if has_output is None or not outcome.exit_code else f" (exit code {outcome.exit_code})"
     if reason is None:
         lost = ": the output files may be truncated, and their previous contents are lost" if has_output else ""
-        return f"The run was aborted{lost}."
-    run = f"Run {stats[RUN]}: e" if RUN in stats else "E"
-    ended = f"{run}nded after {stats['elapsed_time_seconds']:,.1f} seconds"
-    if reason == "finished":
-        return f"{ended}."
-    known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'}"
-    return f"{ended}, early ({reason}){f': {known} not read' if summary.queued else ''}."
+        return f"The run was aborted{lost}{code}."
+    run = f"Run {stats[RUN]}: " if RUN in stats else ""
+    known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'} not read"
+    early = "" if reason in {"finished", _STOPPED} else f", early ({reason})"
+    facts = [known] if summary.queued and reason != "finished" else []
+    if outcome is not RunOutcome.INTERRUPTED:
+        facts.append(_WORDS.get(outcome, "no URL was found"))
+    verb = "interrupted" if reason == _STOPPED else "ended"
+    ended = f"{run}{verb} after {stats['elapsed_time_seconds']:,.1f} seconds{early}"
+    ended = f"{ended[0].upper()}{ended[1:]}{': ' if facts else ''}{'; '.join(facts)}{code}."
+    return f"{ended} To read the rest, run the same command again." if known in facts and summary.stored else ended

@@ -199,13 +199,15 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
             show_closing(found, console)
     except KeyboardInterrupt:
         output.tell(f"Interrupted: {len(found)} documents were validated.")
-        return RunOutcome.PARTLY_FAILED
+        return RunOutcome.INTERRUPTED
     return outcome_of(found, opts.fail_on)
 
 
 def outcome_of(found: list[Validation], fail_on: str) -> RunOutcome:
     """Return the outcome of a validation; *fail_on* is the lowest severity that matters, or ``never``."""
-    if all(one.kind is None for one in found) and not any(one.reason == _INTERRUPTED for one in found):
+    if any(one.reason == _INTERRUPTED for one in found):
+        return RunOutcome.INTERRUPTED
+    if all(one.kind is None for one in found):
         return RunOutcome.NOTHING_FOUND
     worst = min((one.worst.rank for one in found if one.worst), default=None)
     is_bad = fail_on != output.NEVER and worst is not None and worst <= Severity(fail_on).rank

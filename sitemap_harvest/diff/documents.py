@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 50
 _UNKNOWN = frozenset(
-    {Outcome.PARTIAL, Outcome.BLOCKED, Outcome.FORBIDDEN, Outcome.FAILED, Outcome.TOO_LARGE, Outcome.OVER_LIMIT}
+    {
+        *(Outcome.PARTIAL, Outcome.BLOCKED, Outcome.FORBIDDEN, Outcome.FAILED, Outcome.TOO_LARGE),
+        *(Outcome.OVER_LIMIT, Outcome.INTERRUPTED),
+    }
 )
 """Outcomes of documents that may list unknown URLs."""
 

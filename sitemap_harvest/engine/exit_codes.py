@@ -16,10 +16,12 @@ OUTPUT_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")
 """Prefixes of the stats that exist if an output could not be stored."""
 LOST_ITEMS = "sitemap_harvest/lost_items"
 """The stat that exists if a pipeline failed on items."""
+_OF_SIGINT = 130  # 128 plus the number of the signal, as shells have it
+_INTERRUPTED = frozenset({"shutdown", None})  # by a signal; by a second one, which leaves Scrapy no time for a reason
 
 
 class RunOutcome(StrEnum):
-    """The result of a run, in the order of the exit codes, which count from 0."""
+    """The result of a run, in the order of the exit codes, which count from 0, except for the last."""
 
     WHOLE = "whole"
     NOT_STARTED = "not-started"
@@ -30,11 +32,12 @@ class RunOutcome(StrEnum):
     FORBIDDEN = "forbidden"
     UNREACHABLE = "unreachable"
     NOT_A_SITE = "not-a-site"
+    INTERRUPTED = "interrupted"
 
     @property
     def exit_code(self) -> int:
         """The exit code of ``sitemap-harvest crawl``."""
-        return list(RunOutcome).index(self)
+        return _OF_SIGINT if self is RunOutcome.INTERRUPTED else list(RunOutcome).index(self)
 
     @property
     def meaning(self) -> str:
@@ -52,6 +55,7 @@ _MEANINGS = {
     RunOutcome.FORBIDDEN: "No URL was found: robots.txt disallows all targets.",
     RunOutcome.UNREACHABLE: "No URL was found: no target gave a usable response.",
     RunOutcome.NOT_A_SITE: "No URL was found: no target is a site.",
+    RunOutcome.INTERRUPTED: "The run was interrupted, for example by Ctrl-C.",
 }
 
 
@@ -66,6 +70,8 @@ def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> R
     """
     if stats.get("finish_reason") == "wrong_argument":
         return RunOutcome.WRONG_USAGE
+    if stats.get("finish_reason") in _INTERRUPTED:
+        return RunOutcome.INTERRUPTED
     if not summary.urls and not summary.is_stored:
         (result, *others) = summary.sites or (None,)
         return RunOutcome(result) if result in _OF_ALL and not others else RunOutcome.NOTHING_FOUND

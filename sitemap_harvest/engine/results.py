@@ -18,7 +18,7 @@ from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import FindingBatch, LedgerBatch, Outcome, SitemapRecord, TrustBatch
+from sitemap_harvest.model import FindingBatch, LedgerBatch, Outcome, SitemapRecord, SiteResult, TrustBatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -163,9 +163,11 @@ class Results:
         self._sites.note(candidate, record, urls=0)
         return record
 
-    def cut_off(self, candidates: Iterable[Candidate], reason: str) -> Iterator[SitemapRecord | LedgerBatch]:
-        """Yield the records of *candidates*, not requested because of the limit or because the user stopped the run."""
-        not_fetched = NotFetched(Outcome.OVER_LIMIT, reason)
+    def cut_off(
+        self, candidates: Iterable[Candidate], reason: str, outcome: Outcome = Outcome.OVER_LIMIT
+    ) -> Iterator[SitemapRecord | LedgerBatch]:
+        """Yield the records of *candidates*, not read because of the limit or because the run ended early."""
+        not_fetched = NotFetched(outcome, reason)
         return self._together(
             row for candidate in candidates for row in self._enter(record_of(candidate, not_fetched), is_wanted=True)
         )
@@ -210,7 +212,7 @@ class Results:
             return
         if not (found := session.commit(record, shared, self._sites.owner, state=site, is_over=is_over)):
             return
-        self._summary.add_snapshot(found[-1].summary)
+        self._summary.add_snapshot(found[-1].summary, is_found=record.result is SiteResult.FOUND)
         for changes in found:
             with changes:
                 self._summary.add_changes(changes.summary)
@@ -306,9 +308,9 @@ class Results:
         """Yield the records of everything that a run which ended early did not process."""
         yield from self.pending_records()
         left = [download.candidate for download in self._in_flight.downloads.values() if download.needs_record]
-        yield from self.cut_off(left, "the run ended before a response arrived")
+        yield from self.cut_off(left, "the run ended before a response arrived", Outcome.INTERRUPTED)
         waiting = list(self._sites.drain(time.monotonic()))
-        yield from self.cut_off(waiting, "the run ended before the document was requested")
+        yield from self.cut_off(waiting, "the run ended before the document was requested", Outcome.INTERRUPTED)
         self._summary.queued = len(left) + len(waiting)
         for site in self._sites.unfinished():
             yield from (item for item in self.site(site, is_over=False) if item is not PAUSE)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from bisect import insort
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
@@ -37,28 +40,36 @@ class Tally:
     urls: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    failures: int = 0
+    """Those of the documents that count as failed or incomplete."""
 
 
 @dataclass(slots=True)
 class Notes:
-    """Documents or sites with their reasons: the first few, and the number of others."""
+    """Documents or sites with their reasons: the first few in order of the text, and the number of others.
 
-    first: list[str] = field(default_factory=list)
+    The order does not depend on the order of the responses; numbers count as such, so that 9.xml precedes 10.xml.
+    """
+
     more: int = 0
-    fields: list[dict[str, str]] = field(default_factory=list)
-    """Structured fields of each of the first notes, for the JSON log."""
+    _notes: list[tuple[list[tuple[int, str]], str, dict[str, str]]] = field(default_factory=list)
+
+    @property
+    def first(self) -> list[str]:
+        """The first notes."""
+        return [note for _, note, _ in self._notes]
 
     def add(self, note: str, **fields: str | None) -> None:
-        """Add *note* with its *fields*; ``None`` values are left out."""
-        if len(self.first) < _MAX_NOTES:
-            self.first.append(note)
-            self.fields.append({name: str(value) for name, value in fields.items() if value is not None})
-        else:
+        """Add *note* with its *fields*, for the JSON log; ``None`` values are left out."""
+        given = {name: str(value) for name, value in fields.items() if value is not None}
+        insort(self._notes, (_in_order(note), note, given), key=itemgetter(0))
+        if len(self._notes) > _MAX_NOTES:
+            self._notes.pop()
             self.more += 1
 
     def lines(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield a line with its fields for each of the first notes, and one without fields for the others."""
-        yield from zip(self.first, self.fields, strict=True)
+        yield from ((note, fields) for _, note, fields in self._notes)
         if self.more:
             yield f"and {self.more:,} more (emit=sitemaps,sites lists all)", {}
 
@@ -88,6 +99,18 @@ class Summary:
     """The baseline, as text."""
     first_snapshots: int = 0
     """Sites without an earlier snapshot."""
+    stored: int = 0
+    """Snapshots that were stored."""
+    snapshot_urls: int = 0
+    """Different URLs in these."""
+    unconfirmed: int = 0
+    """Entries in these whose documents were neither read completely nor found unchanged: they are from earlier runs."""
+    compared: int = 0
+    """Snapshots that were compared with a baseline."""
+    unread: int = 0
+    """Compared sites of which no document that lists URLs was read."""
+    partly_read: int = 0
+    """Compared sites of which some documents were neither read completely nor found unchanged."""
     site_notes: Notes = field(default_factory=Notes)
     """Sites without a URL."""
     failed_sites: list[FailedSite] = field(default_factory=list)
@@ -148,10 +171,18 @@ class Summary:
             self.skipped.add(f"{record.url}: {record.reason}")
         elif record.outcome not in _READ and not _is_probe(record):
             self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
+            tally.failures += 1
             self._note_failed(record)
 
-    def add_snapshot(self, changes: ChangeSummary) -> None:
-        """Count the stored snapshot with these *changes*."""
+    def add_snapshot(self, changes: ChangeSummary, *, is_found: bool) -> None:
+        """Count the stored snapshot with these *changes*; *is_found*: whether a document that lists URLs was read."""
+        self.stored += 1
+        self.snapshot_urls += changes.urls_after
+        self.unconfirmed += changes.stale
+        if changes.baseline is not None:
+            self.compared += 1
+            self.unread += not is_found
+            self.partly_read += is_found and bool(changes.stale or changes.stale_sitemaps)
         if len(self.snapshots) < _MOST_LISTED:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
 
@@ -225,10 +256,25 @@ class Summary:
         words = []
         if self.changes:
             counts = [f"{count:,} {kind}" for kind, count in self.changes.items() if count]
-            words.append(f"since {self.since}: {', '.join(counts) or 'nothing has changed'}")
+            unread = self.unread + self.partly_read
+            which = "no sitemap was read" if self.unread == self.compared else "not all documents were read"
+            if not counts and self.unread == self.compared:
+                words.append(f"since {self.since}: unknown, because {which}")
+            else:
+                nothing = "no change was found" if unread else "nothing has changed"
+                words.append(f"since {self.since}: {', '.join(counts) or nothing}{f', but {which}' if unread else ''}")
         if self.first_snapshots:
             words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
+
+    def snapshots_in_words(self) -> str:
+        """Return the contents of the stored snapshots as text; empty if none was stored."""
+        if not self.stored:
+            return ""
+        urls = f"{self.snapshot_urls:,} different URL{'' if self.snapshot_urls == 1 else 's'}"
+        filtered = " before filters" if self.dropped else ""
+        old = f"; {self.unconfirmed:,} of the entries are from earlier runs" if self.unconfirmed else ""
+        return f"stored {_counted(self.stored, 'snapshot')} with {urls}{filtered}{old}"
 
     def probe_in_words(self) -> str:
         """Return the result of the probes as text; empty without one."""
@@ -241,7 +287,8 @@ class Summary:
 
     def sites_in_words(self) -> str:
         """Return the number of sites by result, as text."""
-        results = ", ".join(f"{count:,} {result}" for result, count in self.sites.most_common())
+        by_count = sorted(self.sites.items(), key=lambda pair: (-pair[1], pair[0]))
+        results = ", ".join(f"{count:,} {result}" for result, count in by_count)
         return f"{_counted(sum(self.sites.values()), 'site')}: {results}"
 
     def why_nothing(self) -> str:
@@ -259,6 +306,12 @@ class Summary:
         if reasons := [*self.site_notes.first, *self.skipped.first, *self.notes.first]:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents list none."
+
+
+def _in_order(note: str) -> list[tuple[int, str]]:
+    """Return a key that sorts texts, and the numbers in them by value."""
+    parts = re.split(r"([0-9]+)", note)  # every second one is a number
+    return [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else (0, part) for at, part in enumerate(parts)]
 
 
 def _counted(number: int, word: str) -> str:

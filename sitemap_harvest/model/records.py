@@ -74,6 +74,8 @@ class Outcome(StrEnum):
     """On another site, or with a URL that may not be followed."""
     OVER_LIMIT = "over-limit"
     """Not fetched because a limit of the run was reached."""
+    INTERRUPTED = "interrupted"
+    """Not read because the run ended early, for example by Ctrl-C."""
 
     @property
     def has_rows(self) -> bool:

@@ -59,7 +59,7 @@ def test_the_closing_table_of_a_run_that_ends_early_counts_unread_documents(tmp_
     assert run.returncode == 4, run.stderr
     cells = [line.replace("│", "").split()[:3] for line in run.stderr.splitlines()]
     (read,) = (int(row[1]) for row in cells if row[:1] == ["read"])
-    assert ["over-limit", str(50 - read), "0"] in cells
+    assert ["interrupted", str(50 - read), "0"] in cells
     assert ["total", "50"] in [row[:2] for row in cells]
     assert f"early (closespider_pagecount): {50 - read} known documents were not read." in run.stderr
     assert "the run ended early" not in run.stderr

@@ -43,7 +43,7 @@ def test_a_signal_ends_a_crawl_orderly(serve, crawl, tmp_path, way):
     assert run.stats["sitemap_harvest/urls"] == len(rows)
     fates = run.fates(site.url)
     assert fates.keys() == {"/index.xml", *pages}
-    assert Counter(fates.values()) == {"read": len(rows) + 1, "over-limit": 400 - len(rows)}
+    assert Counter(fates.values()) == {"read": len(rows) + 1, "interrupted": 400 - len(rows)}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_each_document_of_a_run_that_ends_early_has_one_row_and_is_counted_once(
     assert run.stats["sitemap_harvest/documents"] == 201
     counted = Counter(fates.values())
     assert {name: run.stats[f"sitemap_harvest/outcome/{name}"] for name in counted} == counted
-    reasons = {row["reason"] for row in run.ledger if row["outcome"] == "over-limit"}
+    reasons = {row["reason"] for row in run.ledger if row["outcome"] == "interrupted"}
     assert reasons <= {"the run ended before the document was requested", "the run ended before a response arrived"}
 
 

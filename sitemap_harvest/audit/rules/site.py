@@ -185,7 +185,8 @@ def home_page_missing() -> str:
         select loc
         from home
         where exists (from sitemap_urls where sitemap not in (from news_sitemaps)) and not exists (
-            from sitemaps where outcome in ('partial', 'failed', 'blocked', 'over-limit', 'skipped', 'too-large')
+            from sitemaps
+            where outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'skipped', 'too-large')
                 or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and {NAMED})
         ) and host not in (
             select regexp_replace(host_of(key), '^www\.', '') from urls
