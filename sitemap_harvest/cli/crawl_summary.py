@@ -108,7 +108,7 @@ def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, 
     known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'} not read"
     early = "" if reason in {"finished", _STOPPED} else f", early ({reason})"
     facts = [known] if summary.queued and reason != "finished" else []
-    if outcome is not RunOutcome.INTERRUPTED:
+    if reason == "finished":
         facts.append(_WORDS.get(outcome, "no URL was found"))
     verb = "interrupted" if reason == _STOPPED else "ended"
     ended = f"{run}{verb} after {stats['elapsed_time_seconds']:,.1f} seconds{early}"

@@ -89,6 +89,9 @@ class HarvestCommand(BaseRunSpiderCommand):
         except HarvestError as error:
             output.tell(*f"{opts.command}: {error}".split("\n"))
             outcome = RunOutcome.WRONG_USAGE
+        except KeyboardInterrupt:  # before a crawl begins, which handles it itself
+            output.tell("Interrupted.")
+            outcome = RunOutcome.INTERRUPTED
         except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             outcome = RunOutcome.PARTLY_FAILED

@@ -61,7 +61,7 @@ def test_the_closing_table_of_a_run_that_ends_early_counts_unread_documents(tmp_
     (read,) = (int(row[1]) for row in cells if row[:1] == ["read"])
     assert ["interrupted", str(50 - read), "0"] in cells
     assert ["total", "50"] in [row[:2] for row in cells]
-    assert f"early (closespider_pagecount): {50 - read} known documents were not read." in run.stderr
+    assert f"early (closespider_pagecount): {50 - read} known documents were not read (exit code 4)." in run.stderr
     assert "the run ended early" not in run.stderr
     assert "the search is unfinished" not in run.stderr
 

@@ -5,11 +5,12 @@ from collections import Counter
 from contextlib import redirect_stderr
 
 import pytest
+from rich.text import Text
 
 from sitemap_harvest.cli.crawl_summary import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
-from sitemap_harvest.model import Outcome
+from sitemap_harvest.model import ChangeSummary, Outcome, StaleSitemap
 
 pytestmark = pytest.mark.quick
 
@@ -33,7 +34,10 @@ FINISHED = {"finish_reason": "finished"}
         pytest.param(
             Summary(urls=1, sites=Counter(["found", "blocked"])), FINISHED, 0, id="failures-are-counted-separately"
         ),
-        pytest.param(Summary(urls=1), {"finish_reason": "shutdown"}, 4, id="interrupted"),
+        pytest.param(Summary(urls=1), {"finish_reason": "shutdown"}, 130, id="interrupted"),
+        pytest.param(Summary(urls=0), {"finish_reason": "shutdown"}, 130, id="interrupted-before-a-url"),
+        pytest.param(Summary(urls=1), {}, 130, id="aborted"),
+        pytest.param(Summary(urls=1), {"finish_reason": "closespider_timeout"}, 4, id="ended-early"),
         pytest.param(Summary(urls=1), FINISHED | {"feedexport/failed_count/S3FeedStorage": 1}, 4, id="output"),
     ],
 )
@@ -49,7 +53,7 @@ def shown(summary: Summary, stats: dict[str, object], *, has_output: bool | None
     """Return the lines below the table."""
     file = io.StringIO()
     with redirect_stderr(file):
-        show(summary, stats, has_output=has_output)
+        show(summary, stats, verdict(summary, stats), has_output=has_output)
     lines = file.getvalue().splitlines()
     return lines[next(number for number, line in enumerate(lines) if line.startswith("total")) + 1 :]
 
@@ -58,7 +62,7 @@ def test_dropped_rows_are_reported_by_filter() -> None:
     summary = Summary(urls=1, dropped=Counter(since=1200, include=1))
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
         "URLs dropped by filters: since 1,200, include 1",
-        "Ended after 1.2 seconds.",
+        "Ended after 1.2 seconds: nothing failed.",
     ]
 
 
@@ -75,15 +79,15 @@ def test_the_largest_counts_come_first_in_any_order_of_documents() -> None:
 
 
 def test_more_than_can_be_shown_is_counted() -> None:
-    summary = Summary(urls=1, problems=Counter({f"a/{number}": number for number in range(1, 11)}))
-    for number in range(12):
+    summary = Summary(urls=1, problems=Counter({f"a/{number}": number for number in range(1, 11)}), has_failed=True)
+    for number in (11, 3, 5, 0, 10, 2, 9, 8, 7, 1, 6, 4):
         summary.notes.add(f"/{number}: no")
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
         "Failed or incomplete:",
         *(f"  /{number}: no" for number in range(10)),
         "  and 2 more (emit=sitemaps,sites lists all)",
         "Problems in the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more codes",
-        "Ended after 1.2 seconds.",
+        "Ended after 1.2 seconds: part of the run failed (exit code 4).",
     ]
     del summary.problems["a/1"]
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25})[-2].endswith(", a/3 3, and 1 more code")
@@ -93,12 +97,20 @@ def test_more_than_can_be_shown_is_counted() -> None:
     ("stats", "expected"),
     [
         pytest.param(
-            {}, "The run was aborted: the output files may be truncated, and their previous contents are lost.", id="2"
+            {},
+            "The run was aborted: the output files may be truncated, and their previous contents are lost "
+            "(exit code 130).",
+            id="twice",
         ),
         pytest.param(
             {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0},
-            "Ended after 3.0 seconds, early (shutdown): 1,200 known documents were not read.",
-            id="1",
+            "Interrupted after 3.0 seconds: 1,200 known documents were not read (exit code 130).",
+            id="once",
+        ),
+        pytest.param(
+            {"finish_reason": "closespider_timeout", "elapsed_time_seconds": 3.0},
+            "Ended after 3.0 seconds, early (closespider_timeout): 1,200 known documents were not read (exit code 4).",
+            id="limit",
         ),
     ],
 )
@@ -120,3 +132,124 @@ def test_an_aborted_run_without_outputs_loses_none() -> None:
 def test_the_progress_line(seconds: float, expected: str) -> None:
     summary = Summary(urls=65_000, queued=30, tallies={Outcome.READ: Tally(documents=1_200)})
     assert line(summary, seconds) == expected
+
+
+def test_an_interrupted_run_with_a_store_says_how_to_go_on() -> None:
+    stats = {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0}
+    ending = "1 known document was not read (exit code 130). To read the rest, run the same command again."
+    assert shown(Summary(urls=0, queued=1, stored=1, snapshot_urls=1), stats) == [
+        "Stored 1 snapshot with 1 different URL.",
+        f"Interrupted after 3.0 seconds: {ending}",
+    ]
+
+
+def test_lines_that_depend_on_no_order_of_responses() -> None:
+    sites = Counter(["unreachable", "blocked", "found", "found"])
+    assert Summary(sites=sites).sites_in_words() == "4 sites: 2 found, 1 blocked, 1 unreachable"
+
+
+CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after": 200}
+STALE = StaleSitemap(url="https://a.example/s.xml", outcome=Outcome.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("sites", "words"),
+    [
+        pytest.param([(ChangeSummary(**CHANGES), True)], "nothing has changed", id="confirmed"),
+        pytest.param([(ChangeSummary(**CHANGES), False)], "unknown, because no sitemap was read", id="unread"),
+        pytest.param(
+            [(ChangeSummary(**CHANGES, stale=40), True)],
+            "no change was found, but not all documents were read",
+            id="partly-read",
+        ),
+        pytest.param(
+            [(ChangeSummary(**CHANGES, stale_sitemaps=(STALE,)), True)],
+            "no change was found, but not all documents were read",
+            id="never-read",
+        ),
+        pytest.param(
+            [(ChangeSummary(**CHANGES, added=2, stale=40), True)],
+            "2 added, but not all documents were read",
+            id="changed",
+        ),
+        pytest.param(
+            [(ChangeSummary(**CHANGES), True), (ChangeSummary(**CHANGES), False)],
+            "no change was found, but not all documents were read",
+            id="one-site-of-two",
+        ),
+    ],
+)
+def test_nothing_has_changed_only_if_everything_was_read(sites: list[tuple[ChangeSummary, bool]], words: str) -> None:
+    summary = Summary(urls=1)
+    for changes, is_found in sites:
+        summary.add_snapshot(changes, is_found=is_found)
+        summary.add_changes(changes)
+    assert summary.changes_in_words() == f"since the last snapshot: {words}"
+
+
+@pytest.mark.parametrize(
+    ("summary", "words"),
+    [
+        pytest.param(Summary(), "", id="none"),
+        pytest.param(
+            Summary(stored=2, snapshot_urls=1_200), "stored 2 snapshots with 1,200 different URLs", id="all-of-this-run"
+        ),
+        pytest.param(
+            Summary(stored=1, snapshot_urls=200, unconfirmed=40, dropped=Counter(since=3)),
+            "stored 1 snapshot with 200 different URLs before filters; 40 of the entries are from earlier runs",
+            id="differs-from-the-output",
+        ),
+    ],
+)
+def test_the_urls_of_snapshots_are_counted_separately(summary: Summary, words: str) -> None:
+    assert summary.snapshots_in_words() == words
+
+
+FAILED = {Outcome.READ: Tally(documents=2), Outcome.FAILED: Tally(documents=1, failures=1)}
+MISSING = {Outcome.ABSENT: Tally(documents=1, failures=1), Outcome.SKIPPED: Tally(documents=1)}
+
+
+@pytest.mark.parametrize(
+    ("summary", "reason", "styles"),
+    [
+        pytest.param(Summary(urls=1), "finished", {"green": "nothing failed"}, id="whole"),
+        pytest.param(
+            Summary(urls=1, tallies=FAILED, has_failed=True),
+            "finished",
+            {"red": "failed", "yellow": "part of the run failed"},
+            id="failed",
+        ),
+        pytest.param(
+            Summary(urls=1, tallies=MISSING, has_failed=True),
+            "finished",
+            {"yellow": "absent, part of the run failed"},
+            id="missing",
+        ),
+        pytest.param(Summary(), "finished", {"red": "No document was requested, no URL was harvested"}, id="nothing"),
+        pytest.param(Summary(urls=1), "shutdown", {"yellow": "Interrupted"}, id="interrupted"),
+    ],
+)
+def test_failures_have_a_colour_on_a_terminal(
+    summary: Summary, reason: str, styles: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stats = {"finish_reason": reason, "elapsed_time_seconds": 1.0}
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = Text.from_ansi("\n".join(shown_raw(summary, stats)))
+    found = {
+        name: ", ".join(coloured.plain[span.start : span.end] for span in coloured.spans if str(span.style) == code)
+        for name, code in (("red", "color(1)"), ("green", "color(2)"), ("yellow", "color(3)"))
+    }
+    assert {name for name, text in found.items() if text} == {*styles}
+    assert all(word in found[name] for name, words in styles.items() for word in words.split(", "))
+    monkeypatch.delenv("FORCE_COLOR")
+    assert "\x1b" not in "".join(shown_raw(summary, stats))
+
+
+def shown_raw(summary: Summary, stats: dict[str, object]) -> list[str]:
+    """Return all lines, with their escape sequences."""
+    file = io.StringIO()
+    with redirect_stderr(file):
+        show(summary, stats, verdict(summary, stats), has_output=True)
+    return file.getvalue().splitlines()
