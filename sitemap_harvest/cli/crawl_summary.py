@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
-from sitemap_harvest.cli.output import tell
+from sitemap_harvest.cli.output import screen_width, tell
+from sitemap_harvest.cli.tables import table_lines
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
-from sitemap_harvest.escape import visible
 from sitemap_harvest.model import Outcome
 
 if TYPE_CHECKING:
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.run_summary import Summary
 
 NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
+_NUMBERS = ("documents", "URLs", "bytes", "download (s)")
 _MOST_PROBLEMS = 8  # codes shown; the document records have all of them
 _STOPPED = "shutdown"  # the reason of Scrapy for a signal
 _SERIOUS = frozenset({Outcome.FAILED, Outcome.BLOCKED, Outcome.FORBIDDEN})
@@ -51,24 +50,27 @@ def show(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has
     """
     if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
         return  # the log has the reason in one line; the audit of stored snapshots has its own output
-    table = Table(title=None, show_edge=False, pad_edge=False)
-    table.add_column("outcome")
-    for name in ("documents", "URLs", "bytes", "download (s)"):
-        table.add_column(name, justify="right")
     size, seconds = (sum(getattr(one, name) for one in summary.tallies.values()) for name in ("bytes", "seconds"))
-    for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]:
-        if name == "total":
-            table.add_section()
-        style = "red" if name in _SERIOUS else "yellow" if tally.failures or name == Outcome.INTERRUPTED else None
-        cells = (name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
-        table.add_row(*cells, style=style)
-    console = Console(stderr=True)
-    console.print(table)
+    rows = [
+        (name, f"{tally.documents:,}", f"{tally.urls:,}", decimal(tally.bytes), f"{tally.seconds:,.1f}")
+        for name, tally in [*summary.by_outcome(), ("total", Tally(summary.documents, summary.urls, size, seconds))]
+    ]
+    names = ("outcome", *_NUMBERS)
+    width = screen_width(sys.stderr)
+    for line in table_lines(names, rows, width=width, right=_NUMBERS, optional=_NUMBERS[:1:-1], has_total=True):
+        tell(line, style=_style_of_row(line.partition(" ")[0], summary))
     for style, line in _lines(summary, stats, outcome, has_output=has_output):
-        # A terminal wraps a URL so that it can still be copied.
-        console.print(Text(visible(line), style), soft_wrap=not console.is_terminal or "://" in line)
+        tell(line, style=style, cuts=True)
     if summary.urls and has_output is False:
         tell(NO_OUTPUT)
+
+
+def _style_of_row(name: str, summary: Summary) -> str:
+    """Return the style of the row of the table that begins with *name*."""
+    if name in _SERIOUS:
+        return "red"
+    tally = summary.tallies.get(Outcome(name)) if name in {*Outcome} else None
+    return "yellow" if tally is not None and (tally.failures or name == Outcome.INTERRUPTED) else ""
 
 
 def _lines(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from rich.console import Console
+from rich.text import Text
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.cli import tables
@@ -54,19 +55,24 @@ def say(line: str) -> None:
     _write_line(sys.stdout, line, cuts=True)
 
 
-def tell(line: str, *more: str, cuts: bool = False) -> None:
+def tell(line: str, *more: str, style: str = "", cuts: bool = False) -> None:
     """Write *line* to standard error, followed by the indented lines *more*.
 
-    *cuts*: on a terminal, long words are cut in the middle.
+    On a terminal, the lines have the *style*, such as ``red``, unless ``NO_COLOR`` is set
+    (https://no-color.org); *cuts*: long words are cut in the middle.
     """
     for number, one in enumerate((line, *more)):
-        _write_line(sys.stderr, f"  {one}" if number else one, cuts=cuts)
+        _write_line(sys.stderr, f"  {one}" if number else one, cuts=cuts, style=style)
 
 
-def _write_line(file: TextIO, line: str, *, cuts: bool) -> None:
+def _write_line(file: TextIO, line: str, *, cuts: bool, style: str = "") -> None:
     text = "\n".join(tables.fitted(visible(line), screen_width(file), cuts=cuts))
     is_unicode = (file.encoding or "utf-8").lower().startswith("utf")
-    file.write(f"{text if is_unicode else text.translate(_IN_ASCII)}\n")
+    text = text if is_unicode else text.translate(_IN_ASCII)
+    if style:
+        Console(file=file).print(Text(text, style), soft_wrap=True)
+    else:
+        file.write(f"{text}\n")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
