@@ -86,7 +86,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Audit. Raises :exc:`HarvestError`."""
     if opts.list_rules or opts.explain:
         return _show_rules(opts, HarvestSettings.from_settings(settings))
-    others = [*opts.targets, *filter(None, [_checked_output(opts.output)])]
+    others = [*opts.targets, *([output.checked_output(opts.output)[0]] if opts.output is not None else [])]
     reports = audit_reports.AuditReports(opts.reports, others=others)
     limit = None
     if opts.fail_on is not None:
@@ -159,16 +159,6 @@ def _details(opts: argparse.Namespace) -> tuple[str, ...]:
     return check_details(
         output.parsed_option("--details", ",".join(given), value_parsers.names) if given else [], "--details"
     )
-
-
-def _checked_output(given: str | None) -> str | None:
-    """Return the path of ``-O``; raise :exc:`ArgumentError` if it cannot be written, before anything is crawled."""
-    if given is None:
-        return None
-    path, _ = output.file_and_format(given)
-    if path != "-":
-        output.check_folder("-O", given, path)
-    return path
 
 
 def _crawl(

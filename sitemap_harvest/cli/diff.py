@@ -57,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Compare. Raises :exc:`HarvestError`."""
     if opts.output:
-        output.file_and_format(opts.output)
+        output.checked_output(opts.output)
     history = output.store_of(opts, settings).site(opts.site)
     if opts.after is not None or opts.consumer is not None:
         _deliver(history, opts)

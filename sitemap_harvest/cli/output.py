@@ -135,19 +135,30 @@ def file_and_format(output: str) -> tuple[str, str]:
     return path, name
 
 
+def checked_output(output: str) -> tuple[str, str]:
+    """Return the path and the format of *output*. Raises :exc:`ArgumentError`, also if there is no folder for it."""
+    path, name = file_and_format(output)
+    if path != "-":
+        check_folder("-O", output, path)
+    return path, name
+
+
 def write(batches: Iterable[Batch[Any]], output: str) -> int:
     """Write *batches* to *output*, a value of ``-O``; return the number of rows.
 
     An existing file is replaced when the new one is complete.
     """
     path, name = file_and_format(output)
-    if path == "-":
-        return _export(batches, _standard_output(name), name)
     try:
+        if path == "-":
+            return _export(batches, _standard_output(name), name)
         with replacing(Path(path).resolve()) as file:
             return _export(batches, file, name)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise StoreError(f"-O {output}: {error}") from error
+        place = "standard output" if path == "-" else f"-O {output}"
+        raise StoreError(f"{place}: {error.strerror or error}") from error
 
 
 def _standard_output(name: str) -> IO[bytes]:

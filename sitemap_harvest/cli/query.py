@@ -53,7 +53,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     destination = opts.output
     if destination is None and output.screen_width() is None:
         destination = _FORMAT
-    path, name = output.file_and_format(destination) if destination else (None, None)
+    path, name = output.checked_output(destination) if destination else (None, None)
     store = output.store_of(opts, settings)
     histories = store.histories() if opts.site is None else [store.site(opts.site)]
     _check_time(opts.at, histories)
