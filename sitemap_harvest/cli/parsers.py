@@ -5,6 +5,7 @@ Imports Scrapy and the module of an action only to parse the options of that act
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import sys
@@ -13,7 +14,6 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 from importlib.metadata import version
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sitemap_harvest import __version__
@@ -50,7 +50,7 @@ def pick_action(program: str, arguments: Sequence[str]) -> tuple[str, list[str]]
     if first in {"-h", "--help"}:
         (sys.stdout if arguments else sys.stderr).write(help_text(program))
         sys.exit(0 if arguments else _EXIT_CODE)
-    if first == "--version":
+    if first in {"-V", "--version"}:
         sys.stdout.write(f"{PROGRAM} {__version__}\nScrapy {version('scrapy')}\nPython {platform.python_version()}\n")
         sys.exit(0)
     if first not in ACTIONS:
@@ -69,8 +69,8 @@ def help_text(program: str) -> str:
         "Collect, check and compare the URLs that sites publish about themselves: in\n"
         "sitemaps, indexes, feeds and robots.txt.\n\n"
         f"actions:\n{actions}\n\n"
-        "options:\n  -h, --help    show this help message and exit\n"
-        "  --version     show the versions of this package, Scrapy and Python, and exit\n\n"
+        "options:\n  -h, --help     show this help message and exit\n"
+        "  -V, --version  show the versions of this package, Scrapy and Python, and exit\n\n"
         f"examples:\n  {program} crawl https://www.example.com -O urls.jsonl\n"
         f"  {program} validate sitemap.xml\n"
         f"  {program} audit https://www.example.com --report audit.html\n\n"
@@ -85,9 +85,15 @@ def _no_action(program: str, arguments: Sequence[str]) -> str:
     if first.startswith("-") and named:
         others = [one for one in arguments if one != named]
         return f"{first}: the action comes first; did you mean: {program} {_shown(named, *others)}"
-    if first.startswith("-") or _TARGET.search(first) or Path(first).exists():
+    if any(map(_is_target, arguments if first.startswith("-") else [first])):
         return f"{without_login(first)}: no action is given; did you mean: {program} {_shown('crawl', *arguments)}"
+    if first.startswith("-"):
+        return f"{first}: no action is given (for help: {program} --help)"
     return f"{first}: {there_is_no('action', first, ACTIONS)}"
+
+
+def _is_target(text: str) -> bool:
+    return bool(_TARGET.search(text)) or os.path.exists(text)  # noqa: PTH110 - Path raises on a long text
 
 
 def _shown(*words: str) -> str:
@@ -151,11 +157,11 @@ class ActionParser(ArgumentParser):
         _fail(self.prog, f"{without_login(message)} (for help: {self.prog} --help)")
 
     def _unknown(self, unknown: Sequence[str]) -> str:
-        given = next((one for one in unknown if one.startswith("-")), unknown[0])
-        if not given.startswith("--"):
+        name = next((one.partition("=")[0] for one in unknown if one.startswith("-")), None)
+        if name is None:
             return f"unrecognized arguments: {' '.join(unknown)}"
-        name = given.partition("=")[0]
-        meant = probably_meant(name, [one for one in self._option_string_actions if one.startswith("--")])
+        options = [one for one in self._option_string_actions if one.startswith("--")]
+        meant = probably_meant(f"--{name.lstrip('-')}", options)
         return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else "")
 
     def _parse_optional(self, arg_string: str) -> Any:

@@ -85,9 +85,10 @@ def test_without_arguments_the_help_is_shown_with_exit_code_2(capsys):
     assert err.startswith("usage: sitemap-harvest ACTION [options] TARGET...\n")
 
 
-def test_the_versions_are_those_of_the_package_scrapy_and_python(capsys):
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_versions_are_those_of_the_package_scrapy_and_python(option, capsys):
     with pytest.raises(SystemExit) as ended:
-        pick_action(PROGRAM, ["--version"])
+        pick_action(PROGRAM, [option])
     assert ended.value.code == 0
     assert re.fullmatch(
         rf"sitemap-harvest {re.escape(__version__)}\nScrapy \d[\d.]+\nPython 3\.[\d.]+\w*\n", capsys.readouterr().out
@@ -129,8 +130,11 @@ def test_the_versions_are_those_of_the_package_scrapy_and_python(capsys):
         pytest.param(
             ["audit", "--min_priority=1"], "unknown option --min_priority; did you mean --min-priority?", id="_"
         ),
+        pytest.param(["crawl", "-root", "x"], "unknown option -root; did you mean --root?", id="one-hyphen"),
+        pytest.param(["x" * 5000], f"{'x' * 5000}: unknown action; valid actions: {', '.join(ACTIONS)}", id="long"),
+        pytest.param(["-v"], "-v: no action is given (for help: sitemap-harvest --help)", id="only-an-option"),
         pytest.param(["runs", "--frob"], "unknown option --frob", id="unknown-option"),
-        pytest.param(["runs", "-x"], "unrecognized arguments: -x", id="unknown-letter"),
+        pytest.param(["runs", "-x"], "unknown option -x", id="unknown-letter"),
         pytest.param(["runs", "a.example", "b.example"], "unrecognized arguments: b.example", id="one-too-many"),
         pytest.param(["crawl", "--since"], "argument --since: expected one argument", id="no-value"),
         pytest.param(["crawl", "-a", "since"], "Invalid -a value, use -a NAME=VALUE", id="argument"),
