@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sitemap_harvest.model import Difference, Kind, LeftSitemap, Outcome, StaleSitemap
+from sitemap_harvest.model import Difference, FoundBy, Kind, LeftSitemap, Outcome, StaleSitemap
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ class Record(NamedTuple):
     reason: str | None
     fresh_at: datetime | None
     left: str | None
+    found_by: str
+    rows_from: str | None
+
+    @property
+    def is_present(self) -> bool:
+        """Whether the snapshot has the document. A path that was only probed, and never read, is none."""
+        return self.left is None and (self.rows_from is not None or not FoundBy(self.found_by).is_guess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +187,8 @@ def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]
 
 def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, Any]:
     """Return the documents that are new, removed, or empty now."""
-    there = {url for url, record in before.records.items() if record.left is None}
-    here = {url for url, record in after.records.items() if record.left is None}
+    there = {url for url, record in before.records.items() if record.is_present}
+    here = {url for url, record in after.records.items() if record.is_present}
     left = []
     for url in sorted(there - here)[:_MAX_SHOWN]:
         record = after.records.get(url)

@@ -280,7 +280,8 @@ class SiteRecord(ItemRecord):
     found_by: FoundBy | None = None
     """How the first document that lists URLs was found; ``None`` if none was."""
     evidence: tuple[Evidence, ...] = ()
-    """What was tried, in order: the first 50 documents that failed. Empty if all succeeded."""
+    """What was tried, in order: the first 50 documents that failed. Then the home page, if the search of the site is
+    postponed. Empty if all succeeded."""
     documents: int = 0
     """Documents requested."""
     read: int = 0

@@ -10,6 +10,7 @@ import pytest
 from sitemap_harvest import open_store
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.diff import compare
 from sitemap_harvest.discovery.well_known import PAGES, WELL_KNOWN
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
 from sitemap_harvest.model.run import new_run_id
@@ -163,6 +164,16 @@ def test_a_listed_sitemap_that_cannot_be_read_is_requested_in_each_run(visit) ->
     assert (second.requests, second.sites) == ([ROBOTS, f"{SITE}/listed.xml", *BRIEF[1:]], {SITE: "blocked"})
     third = visit(3, web | {f"{SITE}/listed.xml": LIST})
     assert (third.requests, third.sites) == ([ROBOTS, f"{SITE}/listed.xml"], {SITE: "found"})
+
+
+def test_probed_paths_are_no_sitemaps_that_come_and_leave(visit, tmp_path: Path) -> None:
+    for web in (BARE, BARE | {f"{SITE}/sitemap.xml": LIST}, BARE | {f"{SITE}/sitemap.xml": LIST}):
+        visit(1, web)
+    history = open_store(str(tmp_path)).site(SITE)
+    first, second, third = map(history.snapshot, history.runs)
+    with compare(first, second) as opened, compare(second, third) as unchanged:
+        assert (opened.summary.sitemaps_came, opened.summary.sitemaps_left) == ((f"{SITE}/sitemap.xml",), ())
+        assert (unchanged.summary.sitemaps_came, unchanged.summary.sitemaps_left) == ((), ())
 
 
 def test_a_run_that_stops_early_or_requests_only_feeds_does_not_replace_the_search(visit) -> None:
