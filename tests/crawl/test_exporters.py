@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
+from sitemap_harvest.integration.items.exporters import TsvExporter
 from sitemap_harvest.model import UrlBatch
 from tests.crawl.crawling import lines
 from tests.site import numbered, urlset
 
-FORMATS = ("jsonl", "json", "csv", "xml", "parquet")
+FORMATS = ("jsonl", "json", "csv", "tsv", "xml", "parquet")
 RICH = """<?xml version="1.0"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"
  xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:my="urn:my">
@@ -90,6 +91,8 @@ def _agree(written, options):
     cells = list(csv.DictReader(io.StringIO(written["csv"].decode(), newline="")))
     assert [row[key] for row in cells] == locs
     assert list(cells[0]) == table.schema.names
+    names, *values = [line.split("\t") for line in written["tsv"].decode().splitlines()]
+    assert (names, [row[names.index(key)] for row in values]) == (table.schema.names, locs)
     tree = etree.fromstring(written["xml"])
     assert [item.findtext(key) for item in tree.findall("item")] == locs
     assert "None" not in {element.text for element in tree.iter()}
@@ -133,6 +136,7 @@ def test_a_file_is_appended_to_where_its_format_allows_it(crawl, tmp_path, sourc
     [
         pytest.param("jsonl", "utf-8", b'{"loc": "https://a.ex', b"\n{", id="jsonl"),
         pytest.param("csv", "utf-8", b"loc\r\nhttps://a.ex", b"\nhttps://", id="csv"),
+        pytest.param("tsv", "utf-8", b"loc\nhttps://a.ex", b"\nhttps://", id="tsv"),
         pytest.param("jsonl", "utf-8", b"{}\n", b"{", id="whole"),
         pytest.param("jsonl", "utf-16-le", "{}\n".encode("utf-16-le"), "{".encode("utf-16-le"), id="utf-16"),
     ],
@@ -142,6 +146,15 @@ def test_appending_completes_a_line_that_a_killed_run_has_cut(crawl, tmp_path, s
     path.write_bytes(cut)
     crawl(sitemap=source, emit="urls", options=("-o", str(path)), settings={"FEED_EXPORT_ENCODING": encoding})
     assert path.read_bytes().startswith(cut + rest)
+
+
+def test_tsv_has_items_of_other_kinds():
+    file = io.BytesIO()
+    exporter = TsvExporter(file)
+    exporter.start_exporting()
+    exporter.export_item({"a": "x\ty", "b": None, "c": 1})
+    exporter.finish_exporting()
+    assert file.getvalue() == b"a\tb\tc\nx\\ty\t\\N\t1\n"
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "json", "xml"])
