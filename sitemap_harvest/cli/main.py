@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from signal import SIGINT
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.cli.parsers import PROGRAM, pick_action
@@ -19,13 +20,21 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
     """
     action, others = pick_action(program, sys.argv[1:] if arguments is None else arguments)
     begin_start()
+    try:
+        return _run(program, action, others)
+    except KeyboardInterrupt:  # before the action runs, which handles it itself
+        sys.stderr.write("Interrupted.\n")
+        return 128 + SIGINT
+
+
+def _run(program: str, action: str, arguments: list[str]) -> int:
     from scrapy.utils.project import get_project_settings  # --help and --version need no Scrapy
 
     from sitemap_harvest.cli.harvest import HarvestCommand
 
     command = HarvestCommand(program)
     command.settings = get_project_settings()
-    opts = command.parse(action, others)
+    opts = command.parse(action, arguments)
     if opts.profile:
         from cProfile import Profile
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from unittest.mock import Mock
 
 import pytest
 
@@ -94,3 +95,11 @@ def test_the_versions_and_the_help_need_no_scrapy(tmp_path):
     for argument in ("--version", "--help"):
         done = run("-c", program, argument, cwd=tmp_path, program=[sys.executable])
         assert {"scrapy", "pyarrow", "lxml", "twisted"} & set(done.stdout.split()) == set()
+
+
+@pytest.mark.quick
+def test_an_interrupt_while_it_starts_ends_it_with_exit_code_130(monkeypatch, capsys):
+    monkeypatch.setattr("scrapy.utils.project.get_project_settings", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr("sitemap_harvest.cli.main.begin_start", lambda: None)
+    assert main(["runs"]) == 130
+    assert capsys.readouterr() == ("", "Interrupted.\n")
