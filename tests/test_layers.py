@@ -39,7 +39,6 @@ ORDER = (
     "spiders",
     "addon",
     "settings",
-    "harvest_process",
     "cli",
     "__main__",
     "scrapyd_ping",

@@ -24,7 +24,7 @@ from sitemap_harvest.errors import HarvestError, OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PROGRAM = "sitemap_harvest.harvest_process"
+PROGRAM = "sitemap_harvest.cli.harvest_process"
 _GRACE_SECONDS = 15  # to close its store; then it is killed, which damages no store
 _LOG_LINES = 30  # of the end of the log, for an error
 _POLL_SECONDS = 0.5  # Windows interrupts no longer wait

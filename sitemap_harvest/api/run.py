@@ -17,6 +17,7 @@ from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 
 Target = str | os.PathLike[str]
+_CONSUMER = "consumer"
 _EMIT = ("urls", "sitemaps", "sites")
 _TARGETS = "a text or a path, or several"
 _STORE, _CLOSING = "SITEMAP_HARVEST_STORE", "SITEMAP_HARVEST_CLOSING"
@@ -43,7 +44,7 @@ def harvest(
     check_store(config, config.store or HarvestSettings.from_settings(options).store)
     if config.consumer is not None:
         message = "argument consumer: a result is temporary, and is no delivery; use baseline, or a run with an output"
-        raise ArgumentError("consumer", config.consumer, "given to a run with an output", message=message)
+        raise ArgumentError(_CONSUMER, config.consumer, "given to a run with an output", message=message)
     folder = ResultFolder()
     try:
         code, log = run_job(packed(_job(given, options, config, folder)))
@@ -77,7 +78,9 @@ def _job(
 def _signature() -> Signature:
     """Return the signature with the spider's arguments by name, for notebooks and ``help()``."""
     own = [one for one in signature(harvest).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    named = [Parameter(name, Parameter.KEYWORD_ONLY, default=argument.default) for name, argument in ARGUMENTS.items()]
+    defaults = {name: argument.default for name, argument in ARGUMENTS.items() if name != _CONSUMER}
+    defaults["emit"] = ",".join(_EMIT)
+    named = [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in defaults.items()]
     return Signature([*own, *named], return_annotation="HarvestResult")
 
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -23,6 +22,7 @@ import pytest
 import sitemap_harvest
 from sitemap_harvest import ArgumentError, HarvestError, HarvestProcessError, HarvestResult, OptionError, harvest
 from sitemap_harvest.config.arguments import ARGUMENTS
+from tests.api.processes import has_open, is_running, linux, process_of_run
 from tests.site import Site, index, robots, urlset
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -67,36 +67,6 @@ def script(text: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
         [sys.executable, str(file), *arguments],
         cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-
-
-def process_of_run(parent: int) -> int:
-    """Return the id of the only process of a run that *parent* has started."""
-    (found,) = (
-        int(child)
-        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        if b"sitemap_harvest.harvest_process" in Path(f"/proc/{child}/cmdline").read_bytes()
-    )
-    return found
-
-
-def has_open(pid: int, file: Path) -> bool:
-    """Whether the process has the pipe open, as named in /proc."""
-    found = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            found.add(descriptor.readlink())
-    return file in found
-
-
-def is_running(pid: int) -> bool:
-    """Whether the process still does something: one that nobody waited for remains as a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the process of the run in /proc")
 
 
 @pytest.mark.quick
@@ -361,7 +331,7 @@ def test_a_process_that_is_killed_is_an_error_with_what_was_read() -> None:
 @pytest.mark.quick
 def test_the_signature_and_the_names_complete_in_editors() -> None:
     names = list(inspect.signature(harvest).parameters)
-    assert names == ["targets", "settings", *ARGUMENTS]
+    assert names == ["targets", "settings", *(name for name in ARGUMENTS if name != "consumer")]
     assert set(dir(sitemap_harvest)) >= set(sitemap_harvest.__all__)
     with pytest.raises(ImportError, match=r"from sitemap_harvest.spiders import HarvestSpider"):
         from sitemap_harvest import HarvestSpider  # noqa: F401

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Self
 from filelock import FileLock
 
 from tests.docs.howtos import Does, errors, lacks
+from tests.notebook import as_text, notebook
 
 if TYPE_CHECKING:
     from tests.docs.howtos import Page, Step
+    from tests.notebook import Notebook
 
 _BLOCK_SECONDS = 120
 _INSTALL_SECONDS = 900  # a page that makes an environment waits for a package index
@@ -119,7 +121,7 @@ def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
     """Follow *page* in *folder*; raise :class:`PageFailedError` with the block that does something else."""
     limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
     with ExitStack() as until_the_end, Shell(folder, environment) as shell:
-        printed, started = "", None
+        printed, started, cells = "", None, None
         for step, then in zip(page.steps, (*page.steps[1:], None), strict=True):
             if step.does is Does.OUTPUT:
                 _compare(step, started, printed)
@@ -127,6 +129,9 @@ def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
                 _write(shell, step)
             elif step.does is Does.BACKGROUND:
                 started = _start(shell, step, until_the_end)
+            elif step.does is Does.CELL:
+                cells = cells or until_the_end.enter_context(notebook(folder, environment))
+                started, printed = None, _run_cell(cells, step)
             elif step.does in {Does.SHELL, Does.PYTHON, Does.GIVEN}:
                 started, printed = None, _run(shell, step, limit)
                 if (
@@ -150,6 +155,13 @@ def _run(shell: Shell, step: Step, seconds: float) -> str:
     if code != step.exit:
         raise _failed(step, f"it has exit code {code} and not {step.exit}", printed)
     return printed
+
+
+def _run_cell(cells: Notebook, step: Step) -> str:
+    try:
+        return as_text(cells.run(step.body))
+    except Exception as error:  # noqa: BLE001 - that of any cell
+        raise _failed(step, "the cell fails", str(error)) from None
 
 
 def _write(shell: Shell, step: Step) -> None:

@@ -9,6 +9,7 @@ A fenced block of a page is a step. Comments above it, which no reader sees, say
 - ``<!-- output -->``: its lines are in the output of the previous block, in that order, or
   ``<!-- output: in any order -->``; ``...`` matches anything
 - ``<!-- background: PORT -->``: it runs to the end of the page; the next steps wait until PORT listens
+- ``<!-- cell -->``: it is a cell of a notebook, whose kernel runs to the end of the page
 - ``<!-- not run: REASON -->``: it cannot be run in a test
 - ``<!-- given: COMMANDS -->``, of one line or many, is no block: COMMANDS make what the reader already has
 - ``<!-- needs: WHAT, WHAT -->``, above all blocks: the required environment (:data:`NEEDS`)
@@ -45,15 +46,14 @@ class Does(StrEnum):
     APPEND = "append"
     MEMBER = "member"
     OUTPUT = "output"
+    CELL = "cell"
     EXCUSED = "not run"
     EXAMPLE = "example"
 
 
 _OF_A_LANGUAGE = {"shell": Does.SHELL, "sh": Does.SHELL, "python": Does.PYTHON, "pycon": Does.EXAMPLE}
-_OF_A_BLOCK = {
-    str(does): does
-    for does in (Does.BACKGROUND, Does.FILE, Does.APPEND, Does.MEMBER, Does.OUTPUT, Does.EXCUSED, Does.EXAMPLE)
-}
+_OF_A_BLOCK = {str(does): does for does in Does if does not in {Does.SHELL, Does.PYTHON, Does.GIVEN}}
+_PRINT = {Does.SHELL, Does.PYTHON, Does.CELL, Does.BACKGROUND}
 _WITH_A_VALUE = {Does.FILE, Does.APPEND, Does.MEMBER, Does.EXCUSED}
 _PIECE = re.compile(
     r"^[ ]*<!--(?P<comment>.*?)-->[ ]*$"
@@ -180,7 +180,9 @@ def _step(line: int, language: str, body: str, said: list[tuple[str, str]], befo
     value = values.get(str(does[0]), "")
     if does[0] in _WITH_A_VALUE and not value:
         raise PageError(f"line {line}: '{does[0]}' says nothing behind its colon")
-    if does[0] is Does.OUTPUT and not any(step.does in {Does.SHELL, Does.PYTHON, Does.BACKGROUND} for step in before):
+    if does[0] is Does.OUTPUT and not any(
+        step.does in {Does.SHELL, Does.PYTHON, Does.CELL, Does.BACKGROUND} for step in before
+    ):
         raise PageError(f"line {line}: nothing before it prints anything")
     code = _number(line, "exit", values)
     if does[0] is Does.BACKGROUND:

@@ -34,6 +34,7 @@ NOT_RUN = {
     "recrawl-on-schedule": ["starts a unit of the system", "needs a Scrapyd"],
     "pass-a-browser-challenge": ["it installs a package of the system", "it downloads a browser"],
     "from-ultimate-sitemap-parser": ["ultimate-sitemap-parser is not installed"] * 3,
+    "use-in-a-notebook": ["it installs packages into the environment of the tests"],
     "from-advertools": ["advertools is not installed"] * 2,
 }
 """The blocks that are not run, with their reasons, page by page."""

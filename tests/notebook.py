@@ -1,0 +1,57 @@
+"""A real Jupyter kernel, for tests of notebooks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_CELL_SECONDS = 120
+_TERMINAL = re.compile(r"\x1b\[[\d;]*m")
+
+
+class Notebook:
+    """Runs cells, one after the other."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def run(self, source: str) -> list[Any]:
+        """Return the outputs of a cell, as in a notebook file. Raises an error if it does."""
+        from nbformat.v4 import new_code_cell
+
+        cells = self._client.nb.cells
+        cells.append(new_code_cell(source))
+        return self._client.execute_cell(cells[-1], len(cells) - 1).outputs
+
+    def complete(self, code: str) -> list[str]:
+        """Return what the kernel offers at the end of *code*."""
+        return asyncio.run(self._client.kc.complete(code, reply=True))["content"]["matches"]
+
+    def interrupt(self) -> None:
+        """Interrupt the running cell."""
+        os.kill(self._client.km.provisioner.pid, signal.SIGINT)
+
+
+@contextmanager
+def notebook(folder: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
+    """Yield a notebook in *folder*, with a kernel of its own."""
+    from nbclient import NotebookClient
+    from nbformat.v4 import new_notebook
+
+    client = NotebookClient(new_notebook(), timeout=_CELL_SECONDS, kernel_name="python3")
+    with client.setup_kernel(cwd=str(folder), env=dict(environment)):
+        yield Notebook(client)
+
+
+def as_text(outputs: list[Any]) -> str:
+    """Return what the outputs of a cell print and show."""
+    texts = [one.get("text") or one.get("data", {}).get("text/plain", "") for one in outputs]
+    return _TERMINAL.sub("", "\n".join(texts))
