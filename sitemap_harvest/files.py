@@ -1,16 +1,24 @@
-"""Atomic replacement of files that others read at the same time, such as metrics and closing records."""
+"""Atomic replacement of files that others read at the same time: outputs, metrics and closing records."""
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
 import re
 import secrets
+import shutil
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.errors import OptionError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
 _HOLDER = re.compile(r"%(?:%|\((\w+)\)s)")
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a pipe without a reader is then an error; Windows has neither
 _IS_WINDOWS = os.name == "nt"
+_OPEN_FILE = re.compile(r"/dev/(?:stdout|stderr|fd/\d+)\Z|/proc/\w+/fd/")
+_RANDOM = "[0-9a-f]" * 8  # of a temporary name
 _UNSAFE = re.compile(r"[^\w.-]|^\.+")  # a job's id comes from a request, and must not lead to another folder
 
 
@@ -39,13 +49,11 @@ def path_of(setting: str, template: str, values: Mapping[str, str]) -> Path:
 def check_place(setting: str, path: Path) -> None:
     """Raise :exc:`OptionError` if no file can be written at *path*, for *setting*. Leaves nothing behind."""
     try:
-        if _is_device(path):
+        if is_device(path):
             return
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
-        part = _part_of(path)
-        part.open("xb").close()
-        part.unlink()
+        Replacement(path).discard()
     except OSError as error:
         words = (error.strerror or str(error)).lower()
         raise OptionError(f"{setting}: {path} cannot be written: {words}") from error
@@ -59,29 +67,103 @@ def put_file(path: Path, data: bytes, *, mode: int | None = None) -> None:
 
 @contextmanager
 def replacing(path: Path, *, mode: int | None = None) -> Iterator[BinaryIO]:
-    """Yield a file that replaces *path* atomically at the end, with the permissions *mode*; ``None``: as usual.
+    """Yield a file that replaces *path* atomically at the end; for *mode* see :class:`Replacement`.
 
     Devices and other non-files are written to directly. Raises :exc:`OSError`.
     """
-    if _is_device(path):
+    if is_device(path):
         with os.fdopen(os.open(path, os.O_WRONLY | _NO_WAIT), "wb") as file:
+            if _NO_WAIT:
+                os.set_blocking(file.fileno(), True)  # it has a reader, which may be slow
             yield file
         return
-    part = _part_of(path)
+    new = Replacement(path, mode=mode)
     try:
-        with part.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            part.chmod(mode)
-        part.replace(path)
+        yield new.file
+        new.commit()
     except BaseException:
-        with suppress(OSError):
-            part.unlink()
+        new.discard()
         raise
-    with suppress(OSError):  # not all file systems can
-        sync(path.parent)
+
+
+class Replacement:
+    """The new content of the file at *path*, in a temporary file beside it until :meth:`commit`."""
+
+    def __init__(self, path: Path, *, mode: int | None = None) -> None:
+        """Create the temporary file. Raises :exc:`OSError`.
+
+        *mode*: the permissions; ``None``: those of the file that it replaces, and if there is none, as usual.
+        """
+        self.path = path = Path(os.path.realpath(path))  # so that a link is not replaced
+        while True:
+            self.part = _part_of(path)
+            self.file: BinaryIO = self.part.open("xb")
+            with suppress(OSError):  # the file system has no locks
+                _lock(self.file)
+            if self.part.exists():  # otherwise another run has removed it just before the lock
+                break
+            self.file.close()
+        if mode is not None:
+            self.part.chmod(mode)
+        else:
+            self._keep_permissions()
+
+    def _keep_permissions(self) -> None:
+        with suppress(OSError, AttributeError):  # there is no file yet, it is someone else's, or this is Windows
+            known = self.path.stat()
+            self.part.chmod(stat.S_IMODE(known.st_mode))
+            os.chown(self.part, known.st_uid, known.st_gid)
+
+    def commit(self, path: Path | None = None) -> None:
+        """Sync the file to disk, and replace :attr:`path` with it, or *path*. Raises :exc:`OSError`."""
+        path = path or self.path
+        if not self.file.closed:
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        if _IS_WINDOWS:  # an open file cannot be renamed; elsewhere, closing it would end its lock too early
+            self.file.close()
+        try:
+            self.part.replace(path)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            shutil.copyfile(self.part, path)  # a single file that is mounted into a container can only be overwritten
+            self.part.unlink()
+        self.file.close()
+        with suppress(OSError):  # not all file systems can
+            sync(path.parent)
+
+    def discard(self) -> None:
+        """Remove the temporary file."""
+        with suppress(OSError):  # its buffer cannot be written
+            self.file.close()
+        with suppress(OSError):
+            self.part.unlink()
+
+
+def remove_left_overs(path: Path) -> list[Path]:
+    """Remove and return the temporary files that killed runs have left beside *path*.
+
+    Those of active runs are locked. Without locks (Windows), none is removed.
+    """
+    removed = []
+    for part in path.parent.glob(f"{glob.escape(_prefix(path))}.{_RANDOM}.part"):
+        with suppress(OSError, ValueError), part.open("rb") as file:
+            if _lock(file, waits=False):
+                part.unlink()
+                removed.append(part)
+    return removed
+
+
+def _lock(file: BinaryIO, *, waits: bool = True) -> bool:
+    """Lock *file* until it is closed, also for other processes. Return whether the system has locks.
+
+    Raises :exc:`OSError`.
+    """
+    if fcntl is None:
+        return False
+    fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    return True
 
 
 def sync(path: str | Path) -> None:
@@ -95,14 +177,21 @@ def sync(path: str | Path) -> None:
         os.close(descriptor)
 
 
+def _prefix(path: Path) -> str:
+    return f".{path.name[:40]}"
+
+
 def _part_of(path: Path) -> Path:
-    """Return a unique temporary name beside *path* that patterns such as ``*.prom`` or ``*.json`` do not match."""
-    return path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}.part")
+    """Return a unique temporary name beside *path*, which patterns such as ``*.prom`` or ``*.json`` do not match."""
+    return path.with_name(f"{_prefix(path)}.{secrets.token_hex(4)}.part")
 
 
-def _is_device(path: Path) -> bool:
+def is_device(path: str | Path) -> bool:
+    """Whether *path* is a device, a pipe or an open file of this process rather than a file or a folder."""
+    if _OPEN_FILE.match(str(path)):
+        return True
     try:
-        mode = path.stat().st_mode
+        mode = Path(path).stat().st_mode
     except FileNotFoundError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

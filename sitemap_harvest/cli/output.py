@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from codecs import getincrementaldecoder
+from contextlib import closing
 from io import BufferedWriter, RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.escape import visible, visible_lines
 from sitemap_harvest.files import replacing
-from sitemap_harvest.integration.default_settings import FEED_EXPORTERS
+from sitemap_harvest.integration.default_settings import COMPRESSIONS, FORMATS
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store import Store
 
-_FORMATS = ", ".join(FEED_EXPORTERS)
+_FORMATS = ", ".join(FORMATS)
 _T = TypeVar("_T")
 _IN_ASCII = str.maketrans(
     {"│": "|", "┃": "|", "━": "-", "╇": "+", "─": "-", "┼": "+", "…": "~", "→": ">"}
@@ -123,14 +124,18 @@ def file_and_format(output: str) -> tuple[str, str]:
 
     ``-`` is standard output, as JSON Lines; the name of a format alone is standard output too.
     """
-    if output in FEED_EXPORTERS:
+    if output in FORMATS:
         output = f"-:{output}"
     if output == "-":
         output = "-:jsonl"
     path, colon, name = output.rpartition(":")
-    if not (colon and path and name in FEED_EXPORTERS):
-        path, name = output, output.rpartition(".")[2].lower()
-    if name not in FEED_EXPORTERS:
+    if not (colon and path and name in FORMATS):
+        stem, _, suffix = output.rpartition(".")
+        path, name = output, (stem.rpartition(".")[2] if suffix in COMPRESSIONS else suffix).lower()
+    if name == "parquet" and _is_compressed(path):
+        message = f"-O {output}: Parquet is already compressed; use the suffix .parquet alone"
+        raise ArgumentError("-O", output, _FORMATS, message=message)
+    if name not in FORMATS:
         raise ArgumentError("-O", output, _FORMATS, message=f"-O {output}: the suffix must be one of {_FORMATS}")
     return path, name
 
@@ -152,13 +157,22 @@ def write(batches: Iterable[Batch[Any]], output: str) -> int:
     try:
         if path == "-":
             return _export(batches, _standard_output(name), name)
-        with replacing(Path(path).resolve()) as file:
-            return _export(batches, file, name)
+        with replacing(Path(path)) as file:
+            if not _is_compressed(path):
+                return _export(batches, file, name)
+            from sitemap_harvest.integration.items.output_files import compressed  # Scrapy's extensions load slowly
+
+            with closing(compressed(path, file)) as packed:
+                return _export(batches, packed, name)
     except BrokenPipeError:
         raise
     except OSError as error:
         place = "standard output" if path == "-" else f"-O {output}"
         raise StoreError(f"{place}: {error.strerror or error}") from error
+
+
+def _is_compressed(path: str) -> bool:
+    return path.rpartition(".")[2] in COMPRESSIONS
 
 
 def _standard_output(name: str) -> IO[bytes]:
@@ -186,7 +200,7 @@ class _TerminalOutput(RawIOBase):
 
 
 def _export(batches: Iterable[Batch[Any]], file: IO[bytes], name: str) -> int:
-    exporter = load_object(FEED_EXPORTERS[name])(file)
+    exporter = load_object(FORMATS[name])(file)
     exporter.start_exporting()
     rows = 0
     for batch in batches:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import Cause, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
+from sitemap_harvest.model import Cause, Kind, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
 from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_LIST_URLS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
 _NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none, or what servers without one return
 _RESULT_WORDS = {
     SiteResult.ABSENT: "there is no sitemap.",
@@ -131,6 +132,8 @@ class Summary:
     """Entries that the samples were not chosen from."""
     is_stored: bool = False
     """Whether the run reads no document, because it audits stored snapshots."""
+    has_read: bool = False
+    """Whether a document that lists URLs was read, or found unchanged: outputs without rows are then right."""
     has_failed: bool = False
     """Whether a document that counts, or a site, failed."""
     count: Callable[[str, int], object] = lambda _name, _by: None
@@ -163,6 +166,7 @@ class Summary:
         self.count("sitemap_harvest/bytes_unpacked", record.bytes_unpacked or 0)
         if record.out_of_scope:
             self.count("sitemap_harvest/out_of_scope", record.out_of_scope)
+        self.has_read = self.has_read or _was_read(record)
         for problem in record.problems:
             if not _is_probe(record):  # an HTML page found by probing is no problem
                 self.problems[problem.code] += problem.count
@@ -316,6 +320,13 @@ def _in_order(note: str) -> list[tuple[int, str]]:
 
 def _counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _was_read(record: SitemapRecord) -> bool:
+    """Whether the run knows the URLs of the document, or those before it is damaged."""
+    if record.is_confirmation:
+        return record.kind is not Kind.ROBOTS
+    return record.kind in _LIST_URLS and (record.outcome is Outcome.READ or bool(record.entries))
 
 
 def _is_probe(record: SitemapRecord) -> bool:

@@ -45,16 +45,27 @@ DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     # Next to the downloader: a middleware in between might wait, and two concurrent requests would both pass.
     "sitemap_harvest.integration.middlewares.RobotsCacheMiddleware": 1_000_000,
 }
-FEED_EXPORTERS: dict[str, str] = {
+FORMATS: dict[str, str] = {
     "jsonl": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
     "jsonlines": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
     "jl": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
     "json": "sitemap_harvest.integration.items.exporters.JsonExporter",
     "csv": "sitemap_harvest.integration.items.exporters.CsvExporter",
+    "csv-excel": "sitemap_harvest.integration.items.exporters.ExcelExporter",
     "tsv": "sitemap_harvest.integration.items.exporters.TsvExporter",
     "xml": "sitemap_harvest.integration.items.exporters.XmlExporter",
     "parquet": "sitemap_harvest.integration.items.exporters.ParquetExporter",
 }
+"""The formats of outputs."""
+
+COMPRESSIONS = ("gz", "zst", "bz2", "xz")
+"""The suffixes of compressed outputs."""
+
+FEED_EXPORTERS: dict[str, str] = FORMATS | dict.fromkeys(
+    COMPRESSIONS, "sitemap_harvest.integration.items.exporters.CompressedExporter"
+)
+"""The formats; and the compressions, because for Scrapy, the last suffix is the format."""
+
 SPIDER_MODULE = "sitemap_harvest.spiders"
 
 ALL: dict[str, Any] = {

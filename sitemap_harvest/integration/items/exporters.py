@@ -7,6 +7,7 @@ Scrapy's exporter.
 
 from __future__ import annotations
 
+import codecs
 import logging
 import os
 from collections import Counter
@@ -18,6 +19,7 @@ from itemadapter import ItemAdapter
 from lxml import etree
 from scrapy import exporters
 
+from sitemap_harvest.errors import OptionError
 from sitemap_harvest.export import (
     TSV_NULL,
     csv_header,
@@ -55,6 +57,14 @@ _FEW_VALUES = (
 )  # fmt: skip
 
 
+_MARKED = {
+    "utf-8-sig": (codecs.BOM_UTF8, "utf-8"),
+    "utf-16": (codecs.BOM_UTF16_LE, "utf-16-le"),
+    "utf-32": (codecs.BOM_UTF32_LE, "utf-32-le"),
+}
+"""Encodings that begin with a byte order mark, with the mark and the encoding of the rest."""
+
+
 class BatchExporter(exporters.BaseItemExporter):
     """Base of the exporters: selects columns, and collects rows and small batches into large batches."""
 
@@ -69,6 +79,9 @@ class BatchExporter(exporters.BaseItemExporter):
     """Values that the file has no place for, by field."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
+        mark, options["encoding"] = _MARKED.get(_codec(options.get("encoding")), (b"", options.get("encoding")))
+        if mark and not _has_content(file):  # once in a file, and not before each block
+            file.write(mark)
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._waiting = []
         self.left_out = Counter()
@@ -164,9 +177,13 @@ def typed(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
+def _codec(encoding: str | None) -> str:
+    return codecs.lookup(encoding or "utf-8").name
+
+
 def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
     data = utf8_bytes(texts)
-    if (encoding or "utf-8").lower().replace("_", "-") in {"utf-8", "utf8", "ascii"}:
+    if _codec(encoding) in {"utf-8", "ascii"}:
         return data
     return bytes(data).decode("utf-8").encode(encoding or "utf-8", errors)
 
@@ -201,9 +218,10 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
     """One line per row below a header line; lists and structures are JSON in their cell."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
+        has_content = _has_content(file)
         super().__init__(file, **options)
         self._counts_left_out = self.fields_to_export is None
-        if _has_content(file):  # also no header line, which would be in the middle of the file
+        if has_content:  # also no header line, which would be in the middle of the file
             self.include_headers_line = False
 
     @classmethod
@@ -242,6 +260,13 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
 
     def _lines(self, columns: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
         return csv_lines(columns, rows, delimiter=self._kwargs.get("delimiter", ","))
+
+
+class ExcelExporter(CsvExporter):
+    """CSV that Excel recognizes as UTF-8 by its byte order mark."""
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options | {"encoding": "utf-8-sig"})
 
 
 class TsvExporter(CsvExporter):
@@ -314,6 +339,13 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
                 "XML cannot represent some characters of %r: they become U+FFFD; other formats preserve them", text
             )
         return without_forbidden(text)
+
+
+class CompressedExporter(exporters.BaseItemExporter):
+    """The entry for a compression in ``FEED_EXPORTERS``, which this package's feed exporter replaces by a format."""
+
+    def __init__(self, *_args: Any, **_options: Any) -> None:
+        raise OptionError("compressed outputs such as urls.jsonl.gz need the feed exporter of sitemap_harvest")
 
 
 def _indented(text: str, width: int) -> str:

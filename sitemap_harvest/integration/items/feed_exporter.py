@@ -22,7 +22,10 @@ from w3lib.url import file_uri_to_path
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArgumentError, OptionError
+from sitemap_harvest.files import is_device
+from sitemap_harvest.integration.default_settings import COMPRESSIONS
 from sitemap_harvest.integration.items.item_types import RowList
+from sitemap_harvest.integration.items.output_files import FileFeedStorage, compress, tell_kept
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
 from sitemap_harvest.redact import without_login
@@ -36,12 +39,14 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.run_summary import Summary
 
 logger = logging.getLogger(__name__)
 
 _WRITE_ERRORS = (OSError, pa.ArrowException)
 _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though the result is unreadable
 MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
+_ENDED_EARLY = frozenset({"shutdown", "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
 _CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
 
 
@@ -50,19 +55,36 @@ class FeedExporter(feedexport.FeedExporter):
 
     ``item_classes`` and custom filters see the class of the rows, and
     ``batch_item_count`` counts rows. An exporter with ``can_append = False`` never gets
-    a file with contents: the run ends before it begins. Other spiders' use of Scrapy's
-    own formats is unchanged.
+    a file with contents: the run ends before it begins. A run replaces a file only if it
+    has read something, and did not end early. Other spiders' use of Scrapy's own formats
+    is unchanged.
     """
 
     accepts_batches = True
+    _ended_early = ""  # why the run ends, if it has not read everything, and not because of a limit of the user
     _has_failed = False  # the disk may be full: nothing more is written, and the run ends
     is_whole: bool = True
     """Whether the outputs received every item, and were closed without an error."""
 
     def __init__(self, crawler: Crawler) -> None:
+        self._is_ours = run_of(crawler.spider) is not None
         super().__init__(crawler)
+        for uri, options in self.feeds.items():
+            if self._is_ours or options["format"] in COMPRESSIONS:
+                compress(uri, options)
         self.outputs: dict[feedexport.FeedSlot, bool] = {}
         """Whether the first 50 outputs are stored."""
+
+    def _get_storage(self, uri: str, feed_options: dict[str, Any]) -> feedexport.FeedStorageProtocol:
+        """Return the storage; a local file is replaced as a whole, unless rows can be appended to it."""
+        storage = super()._get_storage(uri, feed_options)
+        if not self._is_ours or type(storage) is not feedexport.FileFeedStorage:
+            return storage
+        appends = storage.write_mode == "ab"
+        exporter = self.exporters.get(feed_options["format"])
+        if appends and _can_append(exporter, is_ours=True) and "postprocessing" not in feed_options:
+            return storage
+        return FileFeedStorage(storage.path, appends=appends)
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds. Ends the run before it begins if one cannot be written."""
@@ -108,7 +130,7 @@ class FeedExporter(feedexport.FeedExporter):
         if not self._has_failed:
             self._has_failed = True
             self.crawler.stats.inc_value("sitemap_harvest/output_failed")
-            logger.error("The output cannot be written and is incomplete: %s", error, extra=fields("output-failed"))
+            logger.error("The output cannot be written: %s", error, extra=fields("output-failed"))
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
 
     def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
@@ -123,18 +145,34 @@ class FeedExporter(feedexport.FeedExporter):
             return False
         return True
 
-    async def close_spider(self, spider: Spider) -> None:
+    async def close_spider(self, spider: Spider, reason: str = "finished") -> None:
         """Close the feeds. An empty one gets the columns of the items that it could have had."""
+        self._ended_early = f"the run ended early ({reason})" if reason in _ENDED_EARLY else ""
         if (run := run_of(spider)) is not None and run.config is not None:
             for slot in self.slots:
-                if slot.store_empty and slot.batch_id == 1 and not slot.itemcount:
-                    empty = (kind.of([]) for kind in run.config.emit.values())
-                    parts = (part for batch in empty for part in _accepted(batch, slot.filter))
-                    if (part := next(parts, None)) is not None:
-                        self._write(slot, part)
+                if slot.itemcount or slot.batch_id > 1 or not slot.store_empty:
+                    continue
+                if (why := self._why_kept(slot, run.summary)) is not None:
+                    slot.store_empty = False
+                    tell_kept(slot.uri, why, exists=getattr(slot.storage, "exists", True))
+                    continue
+                empty = (kind.of([]) for kind in run.config.emit.values())
+                parts = (part for batch in empty for part in _accepted(batch, slot.filter))
+                if (part := next(parts, None)) is not None:
+                    self._write(slot, part)
         for slot in self.slots if run is not None else ():
             self._check_replaced(slot)
         await super().close_spider(spider)
+
+    def _why_kept(self, slot: feedexport.FeedSlot, summary: Summary) -> str | None:
+        """Return why the output of *slot*, which has no items, is not written; ``None`` if it is."""
+        if isinstance(slot.storage, feedexport.StdoutFeedStorage) or is_device(getattr(slot.storage, "path", "")):
+            return None
+        if self._ended_early:
+            return self._ended_early
+        feeds = {str(uri): options for uri, options in self.settings.getdict("FEEDS").items()}
+        is_wanted = self.settings.getpriority("FEED_STORE_EMPTY") or "store_empty" in feeds.get(slot.uri_template, {})
+        return None if summary.has_read or summary.is_stored or is_wanted else "the run has read no sitemap"
 
     def _check_replaced(self, slot: feedexport.FeedSlot) -> None:
         """Log an error if *slot* is for items that pipelines replaced, and no output gets those in their place."""
@@ -153,24 +191,28 @@ class FeedExporter(feedexport.FeedExporter):
                 )
 
     def _is_finished(self, slot: feedexport.FeedSlot) -> bool:
-        """Write the end of the file of *slot*; return ``False`` if that fails."""
+        """Write the end of the file of *slot*, and move it to its place; return ``False`` if it is not there."""
+        storage = slot.storage if isinstance(slot.storage, FileFeedStorage) else None
         if not slot.itemcount:
+            if storage is not None and not slot.store_empty:
+                storage.discard()  # no item could be exported
             return not self._has_failed  # Scrapy handles empty files
         try:
             slot.finish_exporting()
             for name, values in getattr(slot.exporter, "left_out", {}).items():
                 logger.error("%s: %s values of the field %s are left out", slot.uri, f"{values:,}", name)
-            if slot.file is not None and not slot.file.closed:  # some exporters close it
-                slot.file.flush()
+            file = self._get_file(slot)
+            if not file.closed:  # some exporters close it
+                file.flush()
+            partial = None if storage is None else storage.put(is_whole=not self._ended_early)
         except _WRITE_ERRORS as error:
             self._fail(error)
-            # Close the file, which cannot be written, so that Python does not report its buffers later.
-            for file in (getattr(slot.exporter, "stream", None), slot.file):
-                if file is not None:
-                    with suppress(OSError, ValueError):
-                        file.close()
+            _give_up(slot)
             return False
-        return True
+        if partial is not None:
+            self.is_whole = False
+            tell_kept(slot.uri, f"{self._ended_early}; its {slot.itemcount:,} items are in {partial}")
+        return partial is None
 
     def _export(self, batch: Batch[Any], index: int, spider: Spider) -> None:
         """Export *batch* to the feed at *index* of the slots, where another slot appears whenever a file is full."""
@@ -234,17 +276,32 @@ class FeedExporter(feedexport.FeedExporter):
         )
 
 
+def _give_up(slot: feedexport.FeedSlot) -> None:
+    """Close the file of *slot*, which cannot be written, so that Python does not report its buffers later."""
+    for file in (getattr(slot.exporter, "stream", None), slot.file):
+        if file is not None:
+            with suppress(OSError, ValueError):
+                file.close()
+    if isinstance(slot.storage, FileFeedStorage):
+        slot.storage.discard()
+        if slot.storage.exists:
+            tell_kept(slot.uri, "the new file cannot be written")
+
+
 def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
-    """Return why the file of *slot* cannot be written; ``None`` if it can, or is not a file."""
-    if not isinstance(slot.storage, feedexport.FileFeedStorage):
-        return None
-    path, exporter = Path(slot.storage.path), slot.exporters[slot.format]
-    can_append = getattr(exporter, "can_append", True) or (not is_ours and issubclass(exporter, _SCRAPYS))
+    """Return why the output of *slot* cannot be written; ``None`` if it can."""
+    if (reason := _why_no_format(slot)) or not isinstance(slot.storage, feedexport.FileFeedStorage):
+        return reason
+    path = Path(slot.storage.path)
+    can_append = _can_append(slot.exporters[slot.format], is_ours=is_ours)
     if slot.storage.write_mode == "ab" and not can_append and path.is_file() and path.stat().st_size:
         return f"{slot.uri} already exists, and files of this format cannot be appended to: {_CURE}"
-    if not is_ours:
+    if not is_ours or is_device(path):
         return None
     try:
+        if isinstance(slot.storage, FileFeedStorage):
+            slot.storage.check()
+            return None
         is_new = not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab"):
@@ -254,6 +311,22 @@ def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
     except OSError as error:
         return f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
     return None
+
+
+def _why_no_format(slot: feedexport.FeedSlot) -> str | None:
+    """Return why the output of *slot* cannot be compressed as its suffix says; ``None`` if it can, or says nothing."""
+    suffix = slot.uri.rpartition(".")[2]
+    if suffix not in COMPRESSIONS or "postprocessing" not in slot.feed_options:
+        return None
+    if slot.format not in slot.exporters or slot.format in COMPRESSIONS:
+        return f"{slot.uri}: the format is unknown; name the output like urls.jsonl.{suffix}"
+    if slot.format == "parquet":
+        return f"{slot.uri}: Parquet is already compressed, so remove .{suffix} from the name"
+    return None
+
+
+def _can_append(exporter: Any, *, is_ours: bool) -> bool:
+    return bool(getattr(exporter, "can_append", True) or (not is_ours and issubclass(exporter, _SCRAPYS)))
 
 
 def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator[Batch[Any]]:

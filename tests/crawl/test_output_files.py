@@ -1,0 +1,350 @@
+"""Output files: the file of an earlier run is there, and whole, until the one of this run replaces it."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import errno
+import gzip
+import io
+import json
+import lzma
+import os
+import signal
+import stat
+import subprocess
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from sitemap_harvest.files import Replacement, is_device, remove_left_overs
+from sitemap_harvest.formats.decompressors import zstd
+from sitemap_harvest.integration.items.output_files import FileFeedStorage
+from tests import forked
+from tests.crawl.crawling import lines
+from tests.site import Manner, Page, index, numbered, unless, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+OLD = b"the file of yesterday\n"
+URLS = ["sitemap_harvest.UrlEntry"]
+NAMES = ("urls.jsonl", "urls.csv", "urls.json", "urls.parquet", "urls.jsonl.gz")
+MANY = 5000  # more rows than an exporter collects before it writes
+
+
+def feeds_of(folder, *names, **options):
+    """Return feeds that overwrite *names* in *folder*."""
+    options = {"overwrite": True, "item_classes": URLS, **options}
+    return {f"{folder}/{name}": {"format": name.split(".")[1], **options} for name in names}
+
+
+def old_files(folder, *names):
+    for name in names:
+        (folder / name).write_bytes(OLD)
+
+
+def kept(folder, *names):
+    """Whether the files of the earlier run are as they were."""
+    return all((folder / name).read_bytes() == OLD for name in names)
+
+
+def parts(folder):
+    """Return the temporary files that have content."""
+    return [part for part in folder.glob(".*.part") if part.stat().st_size]
+
+
+@pytest.fixture
+def endless(serve):
+    """Return a site that has many URLs in its first sitemap, and never sends the second one."""
+    first = urlset(*numbered(MANY))
+    return serve({"/index.xml": index("/1.xml", "/2.xml"), "/1.xml": first, "/2.xml": Page("", manner=Manner.HANG)})
+
+
+@pytest.fixture
+def started(crawl, endless, tmp_path):
+    """Return a context with a crawl of the endless site that has written rows, as a process."""
+
+    @contextmanager
+    def start(*names):
+        process = crawl.start(sitemap=f"{endless.url}/index.xml", emit="urls", feeds=feeds_of(tmp_path, *names))
+        try:
+            wait_until(lambda: len(parts(tmp_path)) == len(names) or process.poll() is not None)
+            yield process
+        finally:
+            process.kill()
+            if not process.stdout.closed:
+                process.communicate()
+
+    return start
+
+
+def test_a_killed_run_leaves_the_files_as_they_were_and_the_next_run_removes_what_it_left(
+    crawl, started, endless, tmp_path
+):
+    old_files(tmp_path, *NAMES)
+    with started("urls.jsonl", "urls.csv", "urls.json") as process:
+        assert kept(tmp_path, *NAMES)
+        process.kill()
+        process.communicate()
+    assert kept(tmp_path, *NAMES)
+    left = parts(tmp_path)
+    assert len(left) == 3
+    endless.pages["/2.xml"] = urlset("/last")
+    run = crawl(sitemap=f"{endless.url}/index.xml", emit="urls", feeds=feeds_of(tmp_path, *NAMES))
+    assert not list(tmp_path.glob(".*.part"))
+    assert run.log.count("which a killed run has left behind") == 3
+    assert len(lines(tmp_path / "urls.jsonl")) == len(json.loads((tmp_path / "urls.json").read_bytes())) == MANY + 1
+    assert len(gzip.decompress((tmp_path / "urls.jsonl.gz").read_bytes()).splitlines()) == MANY + 1
+
+
+def test_an_interrupted_run_puts_its_rows_beside_an_earlier_file(crawl, started, tmp_path):
+    old_files(tmp_path, "urls.jsonl")
+    with started("urls.jsonl", "new.json") as process:
+        process.send_signal(signal.SIGINT)
+        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    run = crawl.finished(process.returncode, log)
+    assert run.reason == "shutdown"
+    assert kept(tmp_path, "urls.jsonl")
+    rows = lines(tmp_path / "urls.jsonl.partial")
+    assert len(rows) == MANY
+    assert json.loads((tmp_path / "new.json").read_bytes()) == rows  # there was no such file
+    path = tmp_path / "urls.jsonl"
+    assert f"{path} stays as it was: the run ended early (shutdown); its {MANY:,} items are in {path}.partial" in log
+    assert f"Stored jsonl feed ({MANY} items) in: {path}" not in log
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_a_run_that_is_stopped_at_once_leaves_the_file_as_it_was(started, tmp_path):
+    old_files(tmp_path, "urls.jsonl")
+    with started("urls.jsonl") as process:
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+    assert kept(tmp_path, "urls.jsonl")
+    assert not list(tmp_path.glob(".*.part"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_kept"),
+    [
+        pytest.param({}, True, id="default"),
+        pytest.param({"FEED_STORE_EMPTY": "True"}, False, id="wanted"),
+        pytest.param({"FEED_STORE_EMPTY": "False"}, True, id="not-wanted"),
+    ],
+)
+def test_a_run_that_has_read_nothing_leaves_the_file_as_it_was(crawl, serve, tmp_path, settings, is_kept):
+    site = serve({"/index.xml": index("/1.xml"), "/1.xml": Page("", status=500)})
+    old_files(tmp_path, "urls.csv")
+    feeds = feeds_of(tmp_path, "urls.csv", "new.csv") | {
+        f"{tmp_path}/sites.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.SiteRecord"]}
+    }
+    run = crawl(sitemap=f"{site.url}/index.xml", emit="urls,sites", feeds=feeds, settings=settings, calm=False)
+    assert kept(tmp_path, "urls.csv") is is_kept
+    assert (tmp_path / "new.csv").exists() is not is_kept
+    reason = "stays as it was: the run has read no sitemap"
+    assert (f"{tmp_path}/urls.csv {reason}" in run.log) is (settings == {})
+    assert [row["result"] for row in lines(tmp_path / "sites.jsonl")] == ["unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("urls", "arguments"),
+    [
+        pytest.param(["/a"], {"include": "nothing"}, id="filters"),
+        pytest.param([], {}, id="empty-sitemap"),
+    ],
+)
+def test_an_output_without_rows_replaces_the_file_if_a_sitemap_was_read(crawl, serve, tmp_path, urls, arguments):
+    site = serve({"/1.xml": urlset(*urls), "/2.xml": Page("", status=500)})
+    old_files(tmp_path, "urls.jsonl")
+    crawl(sitemap=f"{site.url}/1.xml {site.url}/2.xml", feeds=feeds_of(tmp_path, "urls.jsonl"), calm=False, **arguments)
+    assert (tmp_path / "urls.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize("etag", [None, '"1"'])
+def test_a_run_that_finds_no_changes_empties_the_file_of_the_last_changes(crawl, serve, tmp_path, etag):
+    headers = {"ETag": etag} if etag else {}
+    page = Page(urlset("/a"), headers=headers)
+    site = serve({"/s.xml": unless(etag, page.body) if etag else page})
+    feed = {
+        f"{tmp_path}/changes.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.Change"], "overwrite": True}
+    }
+    crawl(spider="changes", sitemap=f"{site.url}/s.xml", store=tmp_path / "store", feeds=feed)
+    old_files(tmp_path, "changes.jsonl")
+    crawl(spider="changes", sitemap=f"{site.url}/s.xml", store=tmp_path / "store", feeds=feed)
+    assert (tmp_path / "changes.jsonl").read_bytes() == b""
+    del site.pages["/s.xml"]
+    old_files(tmp_path, "changes.jsonl")
+    crawl(spider="changes", sitemap=f"{site.url}/s.xml", store=tmp_path / "store", feeds=feed, calm=False)
+    assert kept(tmp_path, "changes.jsonl")
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Return a sitemap of three URLs."""
+    path = tmp_path / "s.xml"
+    path.write_text(urlset(*(f"https://a.example{path}" for path in numbered(3))))
+    return path
+
+
+LOCS = [f"https://a.example{path}" for path in numbered(3)]
+
+
+def harvest(folder, *options, largest_file=None):
+    return forked.scrapy("harvest", "crawl", "s.xml", *options, cwd=folder, largest_file=largest_file)
+
+
+@pytest.mark.parametrize("name", ["urls.jsonl", "urls.json", "urls.parquet", "urls.csv.gz"])
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, name):
+    (tmp_path / "s.xml").write_text(urlset(*(f"https://a.example/{number * 7919}" for number in range(MANY))))
+    old_files(tmp_path, name)
+    run = harvest(tmp_path, "-O", name, largest_file=4096)
+    assert run.returncode == 4, run.stderr
+    assert kept(tmp_path, name)
+    assert run.stderr.count(f"{name} stays as it was: ") == 1
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_a_link_stays_a_link_and_a_file_keeps_its_permissions(tmp_path, source):
+    old_files(tmp_path, "target")
+    (tmp_path / "target").chmod(0o640)
+    (tmp_path / "urls.jsonl").symlink_to("target")
+    assert harvest(tmp_path, "-O", "urls.jsonl").returncode == 0
+    assert (tmp_path / "urls.jsonl").is_symlink()
+    assert [row["loc"] for row in lines(tmp_path / "target")] == LOCS
+    assert stat.S_IMODE((tmp_path / "target").stat().st_mode) == 0o640
+
+
+def test_a_pipe_and_an_open_file_are_written_to_directly(tmp_path, source):
+    os.mkfifo(tmp_path / "pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    run = harvest(tmp_path, "-O", "pipe:jsonl", "-O", "/dev/stdout:jsonl", "-O", "/dev/null:csv")
+    assert run.returncode == 0
+    reader.join(PATIENCE_SECONDS)
+    assert [json.loads(line)["loc"] for line in read[0].splitlines()] == LOCS
+    assert [json.loads(line)["loc"] for line in run.stdout.splitlines()] == LOCS
+
+
+def unpacked(path):
+    unpack = {"gz": gzip, "zst": zstd, "bz2": bz2, "xz": lzma}[path.suffix[1:]]
+    return unpack.decompress(path.read_bytes()).decode()
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2", "xz"])
+def test_outputs_are_compressed_by_their_names_and_may_be_appended_to(tmp_path, source, suffix):
+    names = [f"urls.jsonl.{suffix}", f"urls.csv.{suffix}", f"urls.json.{suffix}", f"urls.xml.{suffix}"]
+    assert harvest(tmp_path, *(option for name in names for option in ("-O", name))).returncode == 0
+    rows = [json.loads(line) for line in unpacked(tmp_path / names[0]).splitlines()]
+    assert [row["loc"] for row in rows] == LOCS
+    assert json.loads(unpacked(tmp_path / names[2])) == rows
+    assert etree.fromstring(unpacked(tmp_path / names[3]).encode()).xpath("//item/loc/text()") == LOCS
+    assert harvest(tmp_path, "-o", names[0], "-o", names[1]).returncode == 0
+    assert unpacked(tmp_path / names[0]).count("\n") == 6
+    assert [row["loc"] for row in csv.DictReader(io.StringIO(unpacked(tmp_path / names[1]), newline=""))] == LOCS * 2
+
+
+def test_a_name_in_feeds_compresses_the_output_unless_the_feed_says_how(crawl, tmp_path, source):
+    plain = {"format": "jsonl", "postprocessing": []}
+    crawl(sitemap=source, emit="urls", feeds={f"{tmp_path}/a.jsonl.gz": {}, f"{tmp_path}/b.jsonl.gz": plain})
+    assert gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()) == (tmp_path / "b.jsonl.gz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param("urls.parquet.gz", "Parquet is already compressed, so remove .gz from the name", id="parquet"),
+        pytest.param("urls.gz", "the format is unknown; name the output like urls.jsonl.gz", id="no-format"),
+        pytest.param("urls.txt.zst", "the format is unknown; name the output like urls.jsonl.zst", id="unknown-format"),
+    ],
+)
+def test_a_name_that_cannot_be_compressed_is_an_error(tmp_path, source, name, words):
+    run = harvest(tmp_path, "-O", name)
+    assert run.returncode == 2
+    assert f"{name}: {words}" in run.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.xml"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"), [("utf-8-sig", codecs.BOM_UTF8), ("utf_8_sig", codecs.BOM_UTF8), ("utf-16", codecs.BOM_UTF16)]
+)
+@pytest.mark.parametrize("name", ["urls.csv", "urls.csv.gz"])
+def test_a_file_begins_with_one_byte_order_mark(crawl, tmp_path, source, encoding, mark, name):
+    for _ in range(2):
+        crawl(
+            sitemap=source,
+            emit="urls",
+            options=("-o", f"{tmp_path}/{name}"),
+            settings={"FEED_EXPORT_ENCODING": encoding},
+        )
+    written = (tmp_path / name).read_bytes()
+    written = gzip.decompress(written) if name.endswith(".gz") else written
+    assert written.count(mark) == 1
+    rows = csv.DictReader(io.StringIO(written.decode(encoding), newline=""))
+    assert [row["loc"] for row in rows] == LOCS * 2
+
+
+@pytest.mark.quick
+def test_the_temporary_file_of_an_active_run_is_not_removed(tmp_path):
+    path = tmp_path / "urls.jsonl"
+    new = Replacement(path)
+    assert remove_left_overs(path) == []
+    new.file.write(b"new")
+    new.commit()
+    assert path.read_bytes() == b"new"
+    left = tmp_path / ".urls.jsonl.0123abcd.part"
+    others = [tmp_path / ".urls.json.0123abcd.part", tmp_path / ".urls.jsonl.mine.part"]
+    for one in (left, *others):
+        one.touch()
+    assert remove_left_overs(path) == [left]
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+@pytest.mark.quick
+def test_a_mounted_file_is_overwritten(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    path = tmp_path / "mounted"
+    path.write_bytes(b"a longer old content")
+    new = Replacement(path)
+    new.file.write(b"new")
+    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    new.commit()
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.quick
+def test_a_file_that_another_program_has_open_on_windows_stays_and_the_new_one_is_beside_it(tmp_path, monkeypatch):
+    path = tmp_path / "urls.jsonl"
+    path.write_bytes(OLD)
+    storage = FileFeedStorage(str(path), appends=False)
+    storage.open(None).write(b"new")
+    replace = Path.replace
+
+    def refuse(part, to):
+        if to == path:
+            raise PermissionError(errno.EACCES, "Access is denied")
+        return replace(part, to)
+
+    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    with pytest.raises(PermissionError, match=r"Access is denied; the new file is .*urls\.jsonl\.partial"):
+        storage.put(is_whole=True)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {
+        "urls.jsonl": OLD,
+        "urls.jsonl.partial": b"new",
+    }
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [("/dev/null", True), ("/dev/stdout", True), ("/dev/fd/1", True), ("/dev/shm", False), ("/dev/none", False)],
+)
+def test_devices(path, wanted):
+    assert is_device(path) is wanted
