@@ -14,9 +14,8 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from rich.cells import cell_len
 
-from sitemap_harvest.cli.tables import fitted, head_cut, middle_cut, table_lines
+from sitemap_harvest.cli.tables import cell_len, fitted, head_cut, middle_cut, table_lines
 from sitemap_harvest.escape import visible
 from sitemap_harvest.model import ChangeBatch, ChangeKind
 

@@ -53,7 +53,7 @@ class AnyBatch(Batch[Any]):
 
 def say(line: str) -> None:
     """Write *line* to standard output: on a terminal, in lines that fit, with long words cut in the middle."""
-    _write_line(sys.stdout, line, cuts=True)
+    _write_line(sys.stdout, line, width=screen_width(), cuts=True)
 
 
 def tell(line: str, *more: str, style: str = "", cuts: bool = False) -> None:
@@ -63,11 +63,12 @@ def tell(line: str, *more: str, style: str = "", cuts: bool = False) -> None:
     (https://no-color.org); *cuts*: long words are cut in the middle.
     """
     for number, one in enumerate((line, *more)):
-        _write_line(sys.stderr, f"  {one}" if number else one, cuts=cuts, style=style)
+        width = screen_width(sys.stderr)
+        _write_line(sys.stderr, f"  {one}" if number else one, width=width, cuts=cuts, style=style)
 
 
-def _write_line(file: TextIO, line: str, *, cuts: bool, style: str = "") -> None:
-    text = "\n".join(tables.fitted(visible(line), screen_width(file), cuts=cuts))
+def _write_line(file: TextIO, line: str, *, width: int | None, cuts: bool = False, style: str = "") -> None:
+    text = "\n".join(tables.fitted(visible(line), width, cuts=cuts))
     is_unicode = (file.encoding or "utf-8").lower().startswith("utf")
     text = text if is_unicode else text.translate(_IN_ASCII)
     if style:
@@ -241,7 +242,7 @@ def show(
         group=group,
     )
     for line in lines:
-        say(line)
+        _write_line(sys.stdout, line, width=None)
 
 
 def _text(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
+from rich import cells
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,14 +42,14 @@ def table_lines(
     not enough, each row becomes a record, with a line per column. *has_total*: the last row
     is the sum of the others.
     """
-    cells = list(zip(*rows, strict=True)) or [()] * len(names)
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
     titles = {name: name if width is None else middle_cut(name, _LEAST) for name in names}
-    natural = {name: max(map(cell_len, (titles[name], *column))) for name, column in zip(names, cells, strict=True)}
+    natural = {name: max(map(cell_len, (titles[name], *column))) for name, column in zip(names, columns, strict=True)}
     kept, headings, hidden = dict(natural), [""] * len(rows), list[str]()
     while (widths := _widths(kept, {*right, *whole}, width)) is None:
         if group in kept:
             del kept[group]
-            headings = list(cells[names.index(group)])
+            headings = list(columns[names.index(group)])
         elif left := [name for name in optional if name in kept]:
             del kept[left[0]]
             hidden.append(left[0])
@@ -92,12 +92,12 @@ def _widths(natural: Mapping[str, int], unbroken: Collection[str], width: int | 
     return widths
 
 
-def _joined(cells: Iterable[str], widths: Mapping[str, int], between: str, right: Collection[str]) -> str:
+def _joined(parts: Iterable[str], widths: Mapping[str, int], between: str, right: Collection[str]) -> str:
     """Return one line of a table."""
     padded = []
-    for cell, (name, width) in zip(cells, widths.items(), strict=True):
-        blank = " " * (width - cell_len(cell))
-        padded.append(blank + cell if name in right else cell + blank)
+    for part, (name, width) in zip(parts, widths.items(), strict=True):
+        blank = " " * (width - cell_len(part))
+        padded.append(blank + part if name in right else part + blank)
     return between.join(padded).rstrip()
 
 
@@ -158,6 +158,11 @@ def middle_cut(text: str, width: int) -> str:
 def head_cut(text: str, width: int) -> str:
     """Return *text* with ``…`` in place of its end if it is wider than *width*."""
     return text if cell_len(text) <= width else f"{_head(text, width - 1)}{_CUT}"
+
+
+def cell_len(text: str) -> int:
+    """Return the width of *text*."""
+    return len(text) if text.isascii() else cells.cell_len(text)
 
 
 def _head(text: str, width: int) -> str:
