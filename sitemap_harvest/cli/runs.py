@@ -15,6 +15,7 @@ from sitemap_harvest.config import value_parsers
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
+from sitemap_harvest.model import SiteResult
 from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.snapshots.store import SiteLocks, compact, prune
 from sitemap_harvest.snapshots.store.cursors import cursors, drop, runs_held
@@ -158,6 +159,7 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
 
 def _columns(site: str, run: Run) -> dict[str, Any]:
     changes = ", ".join(f"{count:,} {kind}" for kind, count in run.changes.items() if count)
+    result = "" if run.result in {None, SiteResult.FOUND} else f" ({run.result})"
     return {
         "site": site,
         "run": run.id,
@@ -165,6 +167,6 @@ def _columns(site: str, run: Run) -> dict[str, Any]:
         "seconds": round((run.ended_at - run.started_at).total_seconds(), 1),
         "documents": run.documents,
         "URLs": run.urls,
-        "changes": changes or ("first" if run.baseline is None else "none"),
-        "complete": "yes" if run.complete else "no",
+        "changes": changes or ("first" if run.baseline is None else "none" if run.complete else "none found"),
+        "complete": f"{'yes' if run.complete else 'no'}{result}",
     }

@@ -190,4 +190,5 @@ class ChangeSummary(ItemRecord):
         if self.baseline is None:
             return f"first snapshot of {self.site}: {self.urls_after} URLs, nothing to compare them with"
         counts = [f"{count} {name}" for name, count in self.counts.items() if count]
-        return f"{self.site} since {self.baseline}: {', '.join(counts) or 'no change'}"
+        nothing = "no change found, but not all documents were read" if self.stale else "no change"
+        return f"{self.site} since {self.baseline}: {', '.join(counts) or nothing}"

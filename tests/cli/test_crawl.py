@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 from threading import Event
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 from tests import forked
 from tests.forked_program import scrapy_program
 from tests.site import Manner, Page, Site, index, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -301,3 +303,47 @@ def test_a_file_of_hosts_is_a_list_of_sites(tmp_path: Path) -> None:
     assert run.stderr.count(f"{note}\n") == 1
     rows = [json.loads(line) for line in (tmp_path / "sites.jsonl").read_text().splitlines()]
     assert ("found", 2) in [(row["result"], row["urls"]) for row in rows]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_says_what_it_does_and_gives_exit_code_130(times: int, tmp_path: Path) -> None:
+    is_requested, may_respond = Event(), Event()
+
+    def answer(_: Message) -> str:
+        is_requested.set()
+        may_respond.wait(PATIENCE_SECONDS)
+        return urlset("/a")
+
+    pages = {"/i.xml": index("/a.xml", "/b.xml"), "/a.xml": answer, "/b.xml": urlset("/b")}
+    output, command = tmp_path / "output", ["harvest", "crawl", "-a", "emit=sitemaps", "-O", "sitemaps.jsonl"]
+    output.mkdir()
+    one_by_one = ["-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1", "-s", "DOWNLOAD_TIMEOUT=90", "-a", "store=snapshots"]
+    with Site(pages) as site:
+        arguments = [*command, f"{site.url}/i.xml", *one_by_one]
+        with forked.running(*arguments, cwd=tmp_path, environment=None, folder=str(output)) as process:
+            assert is_requested.wait(PATIENCE_SECONDS)
+            os.kill(process.pid, signal.SIGINT)
+            wait_until(lambda: "Press Ctrl-C again" in (output / "stderr").read_text())
+            if times == 2:
+                os.kill(process.pid, signal.SIGINT)
+                process.join(PATIENCE_SECONDS)
+            may_respond.set()
+            process.join(PATIENCE_SECONDS)
+            shown = (output / "stderr").read_text()
+            assert process.exitcode == 130, shown
+    assert (
+        "Interrupted: the run requests no more documents, and waits for 1 response (at most 90 seconds), "
+        "and keeps what it has read.\n"
+        "Press Ctrl-C again to abort at once; then the output files and the snapshots will be incomplete.\n"
+    ) in shown
+    if times == 2:
+        assert "The run was aborted" in shown
+        return
+    assert "1 known document was not read (exit code 130). To read the rest, run the same command again." in shown
+    rows = map(json.loads, (tmp_path / "sitemaps.jsonl").read_text().splitlines())
+    assert [(row["url"].removeprefix(site.url), row["outcome"], row["reason"]) for row in rows] == [
+        ("/i.xml", "read", None),
+        ("/a.xml", "read", None),
+        ("/b.xml", "interrupted", "the run ended before the document was requested"),
+    ]
