@@ -128,7 +128,7 @@ class _CrawlerProcess(AsyncCrawlerProcess):
 
     crawler: Crawler
     keeps: tuple[str, ...]
-    """What is complete at the end of a run that was interrupted once."""
+    """What a run writes at its end, unless it is aborted."""
 
     def _log_shutdown(self, signum: int) -> None:  # type: ignore[override]  # Scrapy's is a static method
         super()._log_shutdown(signum)
@@ -138,7 +138,7 @@ class _CrawlerProcess(AsyncCrawlerProcess):
         wait = f", and waits for {responses} (at most {timeout:g} seconds)" if waiting else ""
         tell(f"Interrupted: the run requests no more documents{wait}, and keeps what it has read.")
         again = "Press Ctrl-C again" if signum == SIGINT else "Send the signal again"
-        lost = f"; then {' and '.join(self.keeps)} will be incomplete" if self.keeps else ""
+        lost = f", without writing {' and '.join(self.keeps)}" if self.keeps else ""
         tell(f"{again} to abort at once{lost}.")
 
 

@@ -104,7 +104,7 @@ def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, 
     reason = stats.get("finish_reason")
     code = "" if has_output is None or not outcome.exit_code else f" (exit code {outcome.exit_code})"
     if reason is None:
-        lost = ": the output files may be truncated, and their previous contents are lost" if has_output else ""
+        lost = ": what it had read is not in the output files" if has_output else ""
         return f"The run was aborted{lost}{code}."
     run = f"Run {stats[RUN]}: " if RUN in stats else ""
     known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'} not read"

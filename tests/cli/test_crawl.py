@@ -335,7 +335,7 @@ def test_ctrl_c_says_what_it_does_and_gives_exit_code_130(times: int, tmp_path: 
     assert (
         "Interrupted: the run requests no more documents, and waits for 1 response (at most 90 seconds), "
         "and keeps what it has read.\n"
-        "Press Ctrl-C again to abort at once; then the output files and the snapshots will be incomplete.\n"
+        "Press Ctrl-C again to abort at once, without writing the output files and the snapshots.\n"
     ) in shown
     if times == 2:
         assert "The run was aborted" in shown

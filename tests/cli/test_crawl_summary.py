@@ -98,8 +98,7 @@ def test_more_than_can_be_shown_is_counted() -> None:
     [
         pytest.param(
             {},
-            "The run was aborted: the output files may be truncated, and their previous contents are lost "
-            "(exit code 130).",
+            "The run was aborted: what it had read is not in the output files (exit code 130).",
             id="twice",
         ),
         pytest.param(
