@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.model import UrlEntry
 
+pytestmark = pytest.mark.quick
+
 MARCH = datetime(2026, 3, 1, 9, tzinfo=UTC)
 LONG = "/shop/" + "x" * 70
 NEWS, SHOP, BLOG = (f"{SITE}/{name}.xml" for name in ("news", "shop", "blog"))

@@ -11,6 +11,8 @@ import pytest
 from sitemap_harvest.cli import output
 from sitemap_harvest.errors import ArgumentError
 
+pytestmark = pytest.mark.quick
+
 URL = "https://a.example/" + "folder/" * 20 + "page"
 ROWS = pa.table({"rule": ["lastmod/in-the-future"], "count": [1234], "loc": [URL], "text": ["words " * 20 + "end"]})
 
@@ -31,7 +33,6 @@ def shown(monkeypatch: pytest.MonkeyPatch, width: int, **options: list[str]) -> 
     return terminal.getvalue().splitlines()
 
 
-@pytest.mark.quick
 @pytest.mark.parametrize("forced", [False, True], ids=["plain", "with-colours-forced"])
 def test_a_redirected_table_has_all_the_text(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, forced: bool
@@ -44,7 +45,6 @@ def test_a_redirected_table_has_all_the_text(
     assert [cell.strip() for cell in line.split("│")] == [str(cell[0].as_py()) for cell in ROWS.columns]
 
 
-@pytest.mark.quick
 def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, 83) == [
         "rule                  ┃ count ┃ loc                      ┃ text",
@@ -55,7 +55,6 @@ def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-@pytest.mark.quick
 def test_columns_are_left_out_of_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, 60, whole=["rule"], optional=["loc", "count"])
     assert lines[0] == "rule                  ┃ count ┃ text"

@@ -13,6 +13,8 @@ from rich.cells import cell_len
 from sitemap_harvest.cli.tables import NARROWEST, fitted, head_cut, middle_cut, table_lines, wrapped
 from sitemap_harvest.escape import visible
 
+pytestmark = pytest.mark.quick
+
 RUNS = ["site", "run", "started", "URLs", "changes"]
 ROWS = [
     ["https://a.example", "20261101T030000Z-000000", "2026-11-01 03:00:00", "1,095", "first"],
