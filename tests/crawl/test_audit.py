@@ -107,7 +107,7 @@ def test_two_signals_end_the_command_and_leave_files_as_they_were(serve, tmp_pat
             wait_until(expected)
             os.kill(process.pid, signal.SIGINT)
         process.join(PATIENCE_SECONDS)
-        assert process.exitcode == 4
+        assert process.exitcode == 130
     assert log.read_text().splitlines()[-2:] == [
         "The run was aborted.",
         "Nothing was audited, and no file was written, because the crawl stored nothing.",

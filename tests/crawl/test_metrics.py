@@ -63,7 +63,7 @@ def test_the_metrics_of_a_run(watched, tmp_path):
     assert abs(plain["last_run_timestamp_seconds"] - time.time()) < 60
     assert plain["last_harvest_timestamp_seconds"] == plain["last_run_timestamp_seconds"]
     assert "last_success_timestamp_seconds" not in plain  # there was none
-    assert len([name for name in found if name[0] == "documents"]) == 12  # including those that are 0
+    assert len([name for name in found if name[0] == "documents"]) == 13  # including those that are 0
     assert stat.S_IMODE((tmp_path / "shop.prom").stat().st_mode) == 0o644
 
 
