@@ -168,7 +168,8 @@ class HarvestResult:
             record = json.loads(self._folder.report.read_bytes())
         except FileNotFoundError:
             return None
-        record["outputs"] = [one for one in record["outputs"] if not one["uri"].startswith(str(self._folder.path))]
+        own = self._folder.path.as_uri().partition(":")[2]
+        record["outputs"] = [one for one in record["outputs"] if not one["uri"].startswith(f"stream:{own}")]
         return _report(record)
 
     @property

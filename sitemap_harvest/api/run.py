@@ -12,9 +12,11 @@ from typing import Any
 from sitemap_harvest.api.crawl_process import packed, run_job
 from sitemap_harvest.api.result import HarvestProcessError, HarvestResult, ResultFolder
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_store
-from sitemap_harvest.config.named_targets import arguments_of
+from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
+
+logger = logging.getLogger(__name__)
 
 Target = str | os.PathLike[str]
 _CONSUMER = "consumer"
@@ -41,6 +43,8 @@ def harvest(
     options = _checked_settings(settings)
     given = _arguments(targets, arguments, has_store=bool(options.get(_STORE)))
     config = RunConfig.of(given)
+    for note in notes_on(given, arguments):
+        logger.info("%s", note)
     check_store(config, config.store or HarvestSettings.from_settings(options).store)
     if config.consumer is not None:
         message = "argument consumer: a result is temporary, and is no delivery; use baseline, or a run with an output"
@@ -71,7 +75,7 @@ def _job(
         "files": {kind: str(folder.file(kind)) for kind in config.emit},
         "folder": str(folder.path),
         "closing": str(folder.report),
-        "log_level": min(logging.INFO, logging.getLogger(__name__).getEffectiveLevel()),
+        "log_level": min(logging.INFO, logger.getEffectiveLevel()),
     }
 
 

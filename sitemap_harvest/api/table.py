@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from sitemap_harvest import frames
 from sitemap_harvest.api import display
 from sitemap_harvest.errors import HarvestError
+from sitemap_harvest.model.item import ItemRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,9 +70,12 @@ class ResultTable(Generic[_Row]):
 
     def batches(self) -> Iterator[Batch[_Row]]:
         """Yield the records as columns, up to 10,000 or so at a time, with flat memory."""
-        names = self._batch_type.schema().names
+        row_type, known = self._batch_type.row_type, self._batch_type.schema()
+        names = (
+            self._table.column_names if issubclass(row_type, ItemRecord) else known.names
+        )  # others cannot add fields
         for batch in self._table.to_batches():
-            yield self._batch_type(batch.select(names).replace_schema_metadata(self._batch_type.schema().metadata))
+            yield self._batch_type(batch.select(names))
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the records, or *columns* of them, as an Arrow table, which is not loaded into memory."""

@@ -11,6 +11,7 @@ import pickle
 import shutil
 import sys
 import time
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _GRACE_SECONDS = 10  # to end orderly: a host may hang, and nobody waits for the result
 _EXPORTER = "sitemap_harvest.integration.items.arrow_exporter.ArrowExporter"
+_STORAGE = "sitemap_harvest.integration.items.arrow_exporter.StreamStorage"
 
 
 def main() -> None:
@@ -69,7 +71,7 @@ def settings_of(job: Mapping[str, Any]) -> Settings:
     settings.setdict({"STATS_DUMP": False, "SITEMAP_HARVEST_LOG": "json", "LOG_LEVEL": job["log_level"]}, "project")
     settings.setdict(job["settings"], priority="cmdline")
     feeds = {
-        path.replace("%", "%%"): {
+        Path(path).as_uri().replace("file:", "stream:", 1).replace("%", "%%"): {
             "format": "arrow",
             "item_classes": [EMIT[kind].row_type],
             "overwrite": True,
@@ -80,6 +82,7 @@ def settings_of(job: Mapping[str, Any]) -> Settings:
     }
     own = {
         "FEED_EXPORTERS": {**settings.getdict("FEED_EXPORTERS"), "arrow": _EXPORTER},
+        "FEED_STORAGES": {**settings.getdict("FEED_STORAGES"), "stream": _STORAGE},
         "FEEDS": {**settings.getdict("FEEDS"), **feeds},
         "SITEMAP_HARVEST_CLOSING": job["closing"].replace("%", "%%"),
     }

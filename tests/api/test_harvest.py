@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -67,6 +68,12 @@ def script(text: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
         [sys.executable, str(file), *arguments],
         cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+
+
+def has_rows(file: Path) -> bool:
+    with suppress(pa.ArrowInvalid, OSError), pa.ipc.open_stream(file.read_bytes()) as stream:
+        return stream.read_next_batch().num_rows > 0
+    return False
 
 
 @pytest.mark.quick
@@ -207,7 +214,6 @@ def test_the_log_goes_to_loggers_of_the_same_names(site: Site, caplog: pytest.Lo
     assert {record.name for record in caplog.records} >= {"scrapy.core.engine", "sitemap"}
 
 
-@pytest.mark.quick
 def test_it_runs_inside_an_event_loop_and_in_threads(site: Site) -> None:
     async def main() -> list[HarvestResult]:
         return [harvest(site.url)]
@@ -309,23 +315,42 @@ def test_a_script_that_is_killed_takes_its_process_with_it(tmp_path: Path) -> No
 
 
 @linux
-def test_a_process_that_is_killed_is_an_error_with_what_was_read() -> None:
-    batch = urlset(*(f"/{number}" for number in range(10_000)))
-
+def test_a_process_that_is_killed_is_an_error_with_what_was_read(tmp_path: Path) -> None:
     def answer(_: Message) -> str:
+        (file,) = tmp_path.glob("results/*/urls.arrow")
+        wait_until(lambda: has_rows(file))
         os.kill(process_of_run(os.getpid()), signal.SIGKILL)
         return urlset("/never")
 
-    pages = {"/robots.txt": robots("/1.xml"), "/1.xml": batch}
-    with Site({**pages, "/robots.txt": robots("/1.xml", "/2.xml"), "/2.xml": answer}) as site:
+    batch = urlset(*(f"/{number}" for number in range(10_000)))
+    with Site({"/robots.txt": robots("/1.xml", "/2.xml"), "/1.xml": batch, "/2.xml": answer}) as site:
         with pytest.raises(HarvestProcessError, match="was killed by signal 9; the last lines of its log:\nINFO") as it:
             harvest(site.url, settings={"SITEMAP_HARVEST_CONCURRENCY": 1})
         read = it.value.result
     assert it.value.log
     assert (read.summary, read.complete) == (None, False)
+    assert 0 < len(read.urls) <= 10_000
     assert locs(read) == [f"{site.url}/{number}" for number in range(len(read.urls))]
-    assert "of a run that was killed" in repr(read)
-    it.value.result.close()
+    assert repr(read).splitlines()[0] == "HarvestResult of a run that was killed"
+    read.close()
+
+
+def test_fields_that_a_pipeline_adds_are_columns(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_pipelines.py").write_text(
+        "class AddsSource:\n    def process_item(self, item):\n        item['source'] = 'x'\n        return item\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    result = harvest(site.url, settings={"ITEM_PIPELINES": {"their_pipelines.AddsSource": 1}})
+    assert result.urls["source"].to_pylist() == ["x", "x"]
+    assert [row["source"] for row in result.urls] == ["x", "x"]
+
+
+def test_settings_may_have_outputs_of_their_own(site: Site, tmp_path: Path) -> None:
+    feeds = {tmp_path / "urls.csv": {"format": "csv", "item_classes": ["sitemap_harvest.UrlEntry"]}}
+    result = harvest(site.url, settings={"FEEDS": feeds, "FEED_EXPORT_FIELDS": ["loc"]})
+    assert (tmp_path / "urls.csv").read_text().split() == ["loc", *locs(result)]
+    assert [(output.items, output.ok) for output in result.summary.outputs] == [(2, True)]
+    assert "sitemap" in result.urls.schema.names
 
 
 @pytest.mark.quick

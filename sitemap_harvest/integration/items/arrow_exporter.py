@@ -1,4 +1,4 @@
-"""Item exporter for Arrow IPC streams, which are readable up to the last batch if the process is killed.
+"""Arrow IPC streams as outputs, which are readable up to the last batch if the process is killed.
 
 Format: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 """
@@ -10,11 +10,19 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 from scrapy import exporters
+from scrapy.extensions.feedexport import FileFeedStorage
 
 from sitemap_harvest.integration.items.exporters import BatchExporter, typed
 
 if TYPE_CHECKING:
     from sitemap_harvest.model import Batch
+
+
+class StreamStorage(FileFeedStorage):
+    """A local file, whose URI begins with ``stream:`` in place of ``file:``, and that is written in its place."""
+
+    def __init__(self, uri: str, **options: Any) -> None:
+        super().__init__(uri.replace("stream:", "file:", 1), **options)
 
 
 class ArrowExporter(BatchExporter):
@@ -42,3 +50,4 @@ class ArrowExporter(BatchExporter):
             self._writer = pa.ipc.new_stream(self._file, self._schema)
         columns = {name: batch[name] for name in batch.arrow.schema.names}
         self._writer.write_batch(self._fitted(columns, self._schema))
+        self._file.flush()  # so that the batch is whole if the process is killed
