@@ -28,8 +28,10 @@ class PostponedSearch(NamedTuple):
     @property
     def reason(self) -> str:
         """Why the rest of the search is postponed, as text."""
-        paths = "the other well-known paths and the home page"
-        return f"{paths} were searched on {self.last} without result, and will be searched again from {self.until}"
+        return (
+            f"the other well-known paths and the home page, searched on {self.last} without result, will be searched "
+            f"again from {self.until} (force=yes: at once)"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

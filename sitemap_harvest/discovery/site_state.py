@@ -196,7 +196,7 @@ class SiteState:
         )
         self.has_robots |= candidate.site_root and record.kind is Kind.ROBOTS
         self.is_declared |= candidate.found_by is FoundBy.ROBOTS
-        if candidate.site_root or candidate.found_by.is_guess:
+        if (candidate.site_root or candidate.found_by.is_guess) and self.base is not None:
             self._note_probe(candidate, record)
         is_whole = record.complete or has_twin or _misses_nothing(candidate, record)
         self.is_whole &= is_whole
@@ -205,14 +205,14 @@ class SiteState:
             self.provenance.mark(self.provenance.flawed, key, evidence)
 
     def _note_probe(self, candidate: Candidate, record: SitemapRecord) -> None:
-        """Record what *candidate*, a robots.txt or a guess, means for the search."""
+        """Record what *candidate*, a robots.txt or a guess on the host that responds, means for the search."""
         if candidate.found_by is FoundBy.HOME:
             self.has_home = record.outcome is not Outcome.ABSENT
         self.has_looked |= candidate.found_by is FoundBy.WELL_KNOWN and record.outcome in _LOOKED_AT
         is_missing = candidate.site_root and record.outcome is Outcome.FAILED and record.cause is None  # RFC 9309: 4xx
         is_certain = is_missing or record.outcome not in _UNCERTAIN
         self.is_conclusive &= is_certain
-        if candidate.site_root and is_certain:
+        if candidate.site_root and is_certain and self.robots_digest is None:
             self.robots_digest = (record.sha256 or "") if record.kind is Kind.ROBOTS else ""
 
     def _note_flaws(self, candidate: Candidate, record: SitemapRecord) -> Evidence | None:

@@ -187,6 +187,7 @@ class SiteSnapshot:
                 found_by=FoundBy.SNAPSHOT,
                 parent=row.parent,
                 depth=row.depth,
+                site_root=row.found_by is FoundBy.VARIANT and row.kind is Kind.ROBOTS,
                 lastmod=row.lastmod,
                 lastmod_text=row.lastmod_text,
             )

@@ -106,8 +106,8 @@ def test_a_search_is_stored_as_json() -> None:
 
 
 REASON = (
-    "the other well-known paths and the home page were searched on 2026-11-20 without result, and will be searched "
-    "again from 2026-11-27"
+    "the other well-known paths and the home page, searched on 2026-11-20 without result, will be searched again "
+    "from 2026-11-27 (force=yes: at once)"
 )
 POSTPONED = PostponedSearch(date(2026, 11, 20), date(2026, 11, 27), has_home=True)
 

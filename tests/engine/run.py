@@ -6,9 +6,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sitemap_harvest import ChangeBatch, SitemapRecord, SiteRecord, UrlBatch
+from sitemap_harvest import Cause, ChangeBatch, Outcome, SitemapRecord, SiteRecord, UrlBatch
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.interfaces import DocumentResponse
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.snapshot_session import SnapshotSession
 
-Web = dict[str, "bytes | int | str"]
-"""The answer at each URL: a body, a status without one, or the URL that the URL redirects to. All others are a 404."""
+Web = dict[str, "bytes | int | str | None"]
+"""The answer at each URL: a body, a status without one, or the URL that the URL redirects to; ``None``: no answer.
+All others are a 404."""
+_REFUSED = NotFetched(Outcome.FAILED, "the connection was refused", Cause.REFUSED)
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,12 @@ def harvest(
             result.add(step)
             continue
         result.requests.append(step.candidate.url)
-        for item in loop.answered(respond(web, step), step.candidate, time.time()):
+        candidate, now = step.candidate, time.time()
+        if web.get(candidate.url, 404) is None:
+            output = loop.failed(_REFUSED, candidate, now, url=candidate.url)
+        else:
+            output = loop.answered(respond(web, step), candidate, now)
+        for item in output:
             result.add(item)
     if session is not None:
         session.close()
@@ -101,6 +109,7 @@ def respond(web: Web, request: Request) -> DocumentResponse:
     while isinstance(answer := web.get(url, 404), str):
         redirected.append(url)
         url = answer
+    assert answer is not None, f"{url} redirects to a host without an answer"
     status, body = (200, answer) if isinstance(answer, bytes) else (answer, b"")
     return DocumentResponse(
         url=url, status=status, body=body, redirect_urls=tuple(redirected), is_conditional=bool(request.headers)

@@ -148,6 +148,17 @@ def test_a_search_that_is_blocked_or_fails_is_repeated(visit, answer: int) -> No
     assert first.requests == second.requests == SEARCH
 
 
+def test_only_another_host_that_responds_is_searched(visit) -> None:
+    other = "http://www.example.com"
+    silent: Web = dict.fromkeys(SEARCH)
+    web: Web = silent | {url.replace(SITE, other): body for url, body in BARE.items()}
+    results = [visit(day, web) for day in (1, 2, 3)]
+    brief = [ROBOTS, f"{other}/robots.txt", f"{other}/sitemap.xml"]
+    assert (len(results[0].requests), results[1].requests, results[2].requests) == (28, brief, brief)
+    assert [result.sites for result in results] == [{SITE: "unreachable"}] * 3
+    assert visit(4, BARE).requests == [ROBOTS, f"{other}/robots.txt", *SEARCH[1:]]
+
+
 def test_a_failing_robots_txt_does_not_repeat_the_search_and_is_never_absence(visit) -> None:
     visit(1, BARE)
     second = visit(2, BARE | {ROBOTS: 500})
