@@ -120,7 +120,9 @@ ARGUMENT_GROUPS = {
     },
     "Store and changes": {
         "store": _unrecorded("where to store snapshots: a folder, or s3://bucket/folder", str, value="FOLDER"),
-        "baseline": _unrecorded("the snapshot to compare with: a run or a date", parse.baseline, value="WHEN"),
+        "baseline": _unrecorded(
+            "the snapshot to compare with: a run, a date or an age (7d)", parse.baseline, value="WHEN"
+        ),
         "consumer": _unrecorded(
             "name of the consumer that receives the changes; the store keeps its cursor", parse.consumer, value="NAME"
         ),
@@ -131,7 +133,9 @@ ARGUMENT_GROUPS = {
     },
     "Audit": {
         "at": _unrecorded(
-            "audit this snapshot in the store, a run or a date; no sitemap is requested", parse.baseline, value="WHEN"
+            "audit this snapshot in the store, a run, a date or an age; no sitemap is requested",
+            parse.baseline,
+            value="WHEN",
         ),
         "probe": _unrecorded("number of listed pages of each site to request, or all", parse.whole_or_all, value="N"),
         "probe_seed": _unrecorded("another number chooses other pages for the probe", parse.whole(0), "0", value="N"),
