@@ -79,9 +79,9 @@ def result_as_html(result: HarvestResult) -> str:
 
 def _summary(result: HarvestResult) -> tuple[str, list[str]]:
     """Return the title of *result*, and a line for each thing that failed."""
-    if (report := result.summary) is None:
+    if result.was_killed:
         return "HarvestResult of a run that was killed", []
-    counts = report.counts
+    report, counts = result.summary, result.summary.counts
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.documents.items())
     state = "complete" if result.complete else f"not complete ({report.verdict})"
     title = f"HarvestResult, {state}: {counts.urls:,} URLs from {sum(counts.documents.values()):,} documents"

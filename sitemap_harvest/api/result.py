@@ -115,7 +115,9 @@ class HarvestResult:
         return display.result_as_html(self)
 
     def close(self) -> None:
-        """Remove the files. Tables that were not used before can no longer be read."""
+        """Remove the files. The tables can no longer be read; data frames that were made of them can."""
+        for table in self.tables.values():
+            table.unload()
         self._folder.remove()
 
     @cached_property
@@ -162,20 +164,31 @@ class HarvestResult:
         return self._of_kind("changes")
 
     @cached_property
-    def summary(self) -> RunReport | None:
-        """The counts of the run, and what failed; ``None`` if its process was killed."""
+    def _report(self) -> RunReport | None:
         try:
             record = json.loads(self._folder.report.read_bytes())
         except FileNotFoundError:
             return None
         own = self._folder.path.as_uri().partition(":")[2]
         record["outputs"] = [one for one in record["outputs"] if not one["uri"].startswith(f"stream:{own}")]
-        return _report(record)
+        return _report_of(record)
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether its process was killed, or failed, before it had a summary."""
+        return self._report is None
+
+    @property
+    def summary(self) -> RunReport:
+        """The counts of the run, and what failed. Raises :exc:`HarvestError` if there is none."""
+        if self._report is None:
+            raise HarvestError("the run has no summary, because its process was killed or has failed")
+        return self._report
 
     @property
     def complete(self) -> bool:
         """Whether URLs were found, and nothing failed."""
-        return self.summary is not None and self.summary.verdict == WHOLE
+        return not self.was_killed and self.summary.verdict == WHOLE
 
 
 def _problems(sitemaps: ResultTable[Any]) -> pa.Table:
@@ -187,7 +200,7 @@ def _problems(sitemaps: ResultTable[Any]) -> pa.Table:
     return table.add_column(1, "severity", severities)
 
 
-def _report(record: dict[str, Any]) -> RunReport:
+def _report_of(record: dict[str, Any]) -> RunReport:
     """Return the report in a closing record."""
     parts: dict[str, Any] = {"counts": Counts(**record["counts"])}
     for name, part in _PARTS.items():

@@ -56,8 +56,9 @@ def harvest(
         folder.remove()
         raise
     result = HarvestResult(folder, config.emit)
-    if (report := result.summary) is None or code != 0:
+    if code != 0 or result.was_killed:
         raise HarvestProcessError(_failure(code, log), log=log, result=result)
+    report = result.summary
     if report.refused:
         raise HarvestError(report.refused)
     if report.finish_reason == "output_failed":

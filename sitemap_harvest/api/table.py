@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sitemap_harvest import frames
@@ -29,14 +28,21 @@ class ResultTable(Generic[_Row]):
 
     def __init__(self, name: str, batch_type: type[Batch[_Row]], read: Callable[[], pa.Table]) -> None:
         """Hold the records of the kind *name*; *read* returns them on first use."""
+        self._loaded: pa.Table | None = None  # comes first, so that it goes first: Windows removes no file in use
         self.name = name
         """The kind of the records, such as ``urls``."""
         self._batch_type = batch_type
         self._read = read
 
-    @cached_property
+    @property
     def _table(self) -> pa.Table:
-        return self._read()
+        if self._loaded is None:
+            self._loaded = self._read()
+        return self._loaded
+
+    def unload(self) -> None:
+        """Forget the records until they are used again."""
+        self._loaded = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -47,7 +53,9 @@ class ResultTable(Generic[_Row]):
         return int(self._table.num_rows)
 
     def __getitem__(self, column: str) -> pa.ChunkedArray:
-        """Return the column of that name."""
+        """Return the column of that name. Raises :exc:`KeyError` if there is none."""
+        if not isinstance(column, str):
+            raise TypeError(f"columns have names, such as table['{self.schema.names[0]}']; rows() yields the records")
         return self._table.column(column)
 
     def __iter__(self) -> Iterator[_Row]:

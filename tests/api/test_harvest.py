@@ -109,8 +109,9 @@ def test_a_site_with_a_flaw_is_harvested_into_tables() -> None:
 def test_a_run_that_reads_everything_is_complete(site: Site) -> None:
     with harvest([site.url], limit=5, include="/a", settings={"RETRY_TIMES": 0}) as result:
         assert (locs(result), result.complete) == ([f"{site.url}/a"], True)
-    with pytest.raises(HarvestError, match="the result was closed"):
-        len(result.sitemaps)
+    for table in result.tables.values():
+        with pytest.raises(HarvestError, match="the result was closed"):
+            len(table)
 
 
 def test_targets_are_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site) -> None:
@@ -246,6 +247,8 @@ def test_a_table_outlives_its_result(site: Site, tmp_path: Path) -> None:
     assert sum(len(batch) for batch in urls.batches()) == len(urls) == 2
     with pytest.raises(HarvestError, match="urls has no column 'lco': loc, loc_raw"):
         urls.to_arrow(["lco"])
+    with pytest.raises(TypeError, match="columns have names, such as table"):
+        urls[0]  # type: ignore[index]
     assert len(list((tmp_path / "results").iterdir())) == 1
 
 
@@ -328,11 +331,29 @@ def test_a_process_that_is_killed_is_an_error_with_what_was_read(tmp_path: Path)
             harvest(site.url, settings={"SITEMAP_HARVEST_CONCURRENCY": 1})
         read = it.value.result
     assert it.value.log
-    assert (read.summary, read.complete) == (None, False)
+    assert (read.was_killed, read.complete) == (True, False)
+    with pytest.raises(HarvestError, match="the run has no summary"):
+        _ = read.summary
     assert 0 < len(read.urls) <= 10_000
     assert locs(read) == [f"{site.url}/{number}" for number in range(len(read.urls))]
     assert repr(read).splitlines()[0] == "HarvestResult of a run that was killed"
     read.close()
+
+
+def test_a_full_disk_is_an_error(site: Site, tmp_path: Path) -> None:
+    text = """
+        import resource, sys
+        from sitemap_harvest import HarvestProcessError, harvest
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            harvest(sys.argv[1])
+        except HarvestProcessError as error:
+            print(str(error).split("; ")[1])
+    """
+    site.pages["/s.xml"] = urlset(*(f"/{number}" for number in range(10_000)))
+    out, err = script(text, tmp_path, site.url).communicate(timeout=PATIENCE_SECONDS)
+    assert out == "set TMPDIR to a folder on a larger disk\n"
+    assert "The output cannot be written" in err
 
 
 def test_fields_that_a_pipeline_adds_are_columns(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
