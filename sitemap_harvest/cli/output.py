@@ -231,7 +231,7 @@ def show(
             numbers.append(field.name)
         elif pa.types.is_temporal(field.type):
             unbroken.append(field.name)
-    cells = [list(map(_text, column.to_pylist())) for column in rows.columns]
+    cells = [list(map(_text, column.to_pylist(maps_as_pydicts="lossy"))) for column in rows.columns]
     lines = tables.table_lines(
         rows.column_names,
         list(zip(*cells, strict=True)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -43,6 +44,16 @@ def test_a_redirected_table_has_all_the_text(
     output.show(ROWS)
     (_, _, line) = capsys.readouterr().out.splitlines()
     assert [cell.strip() for cell in line.split("│")] == [str(cell[0].as_py()) for cell in ROWS.columns]
+
+
+def test_values_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = {"list": pa.list_(pa.string()), "map": pa.map_(pa.string(), pa.string()), "time": pa.timestamp("us", "UTC")}
+    values = {"list": ["a", "b"], "map": {"ü": None}, "time": datetime(2026, 11, 1, 3, 0, 1, 5, tzinfo=UTC)}
+    output.show(pa.Table.from_pylist([values, {}], pa.schema(kinds)))
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        'a, b │ {"ü": null} │ 2026-11-01 03:00:01',
+        "     │             │",
+    ]
 
 
 def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
