@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NARROWEST = 40
 """The smallest supported width."""
 _LEAST = 24  # of a column that may be cut: run IDs (23) and times (19) always fit
-_MOST_LINES = 3  # of a cell
+_MOST_LINES = 6  # of a cell
 _MOST_NAME = 14  # of the name of a column beside its value
 _CUT = "…"
 

@@ -15,7 +15,7 @@ from sitemap_harvest.errors import ArgumentError
 pytestmark = pytest.mark.quick
 
 URL = "https://a.example/" + "folder/" * 20 + "page"
-ROWS = pa.table({"rule": ["lastmod/in-the-future"], "count": [1234], "loc": [URL], "text": ["words " * 20 + "end"]})
+ROWS = pa.table({"rule": ["lastmod/in-the-future"], "count": [1234], "loc": [URL], "text": ["words " * 30 + "end"]})
 
 
 class Terminal(io.StringIO):
@@ -61,6 +61,9 @@ def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         "rule                  ┃ count ┃ loc                      ┃ text",
         "━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━",
         "lastmod/in-the-future │  1234 │ https://a…er/folder/page │ words words words words",
+        "                      │       │                          │ words words words words",
+        "                      │       │                          │ words words words words",
+        "                      │       │                          │ words words words words",
         "                      │       │                          │ words words words words",
         "                      │       │                          │ words words words words…",
     ]
