@@ -164,8 +164,9 @@ class SiteState:
         for key, owner in self.shared.items():
             if key in self.provenance.listing:
                 self.shared_from = owner
-            elif (evidence := self.provenance.flawed.get(key)) and len(self.evidence) < MAX_EVIDENCE:
-                self.evidence.append(evidence)
+            elif evidence := self.provenance.flawed.get(key):
+                self.evidence += [evidence] if len(self.evidence) < MAX_EVIDENCE else []
+                self.is_conclusive &= evidence.outcome not in _UNCERTAIN
             self.is_whole &= key not in self.provenance.flawed
         self.shared.clear()
 

@@ -66,6 +66,22 @@ def test_only_a_search_that_tried_everything_is_remembered(
     assert PastSearch.of(searched(**answers), at=AT, settings="s1") == expected
 
 
+@pytest.mark.parametrize(("answer", "is_remembered"), [(ABSENT, True), (BLOCKED, False)], ids=["absent", "blocked"])
+def test_a_path_that_was_probed_for_another_site_counts(answer: dict[str, object], is_remembered: bool) -> None:
+    one, other = SiteState(first=robots_of("https://www.example.com")), SiteState(first=robots_of(SITE))
+    other.provenance = one.provenance
+    while candidate := other.next_candidate():
+        if candidate.url.endswith("/wp-sitemap.xml"):  # requested for the site that redirects to the same host
+            record = SitemapRecord(url=candidate.url, root=one.root, found_by=candidate.found_by, **answer)
+            one.note(replace(candidate, root=one.root), record, urls=0)
+            other.share(candidate, candidate.url, one.root)
+            other.copy_shared()
+            continue
+        record = SitemapRecord(url=candidate.url, root=SITE, found_by=candidate.found_by, **ABSENT)
+        other.note(candidate, record, urls=0)
+    assert (PastSearch.of(other, at=AT, settings="s1") is not None) == is_remembered
+
+
 @pytest.mark.parametrize(
     ("now", "days", "site", "until"),
     [
