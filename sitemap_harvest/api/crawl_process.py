@@ -24,8 +24,11 @@ from sitemap_harvest.errors import HarvestError, OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+logger = logging.getLogger(__name__)
+
 PROGRAM = "sitemap_harvest.cli.harvest_process"
 _GRACE_SECONDS = 15  # to close its store; then it is killed, which damages no store
+_SILENT_SECONDS = 2
 _LOG_LINES = 30  # of the end of the log, for an error
 _POLL_SECONDS = 0.5  # Windows interrupts no longer wait
 _OWN_GROUP: Mapping[str, Any] = (
@@ -129,7 +132,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         with suppress(OSError):
             process.stdin.close()
-        process.wait(_GRACE_SECONDS)
+        try:
+            process.wait(_SILENT_SECONDS)
+        except subprocess.TimeoutExpired:
+            logger.warning("The run is ending, in %s seconds at most; interrupt it again to end it now", _GRACE_SECONDS)
+            process.wait(_GRACE_SECONDS)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         process.kill()
         process.wait()

@@ -84,7 +84,8 @@ def _summary(result: HarvestResult) -> tuple[str, list[str]]:
     report, counts = result.summary, result.summary.counts
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.documents.items())
     state = "complete" if result.complete else f"not complete ({report.verdict})"
-    title = f"HarvestResult, {state}: {counts.urls:,} URLs from {sum(counts.documents.values()):,} documents"
+    urls, documents = _counted(counts.urls, "URL"), _counted(sum(counts.documents.values()), "document")
+    title = f"HarvestResult, {state}: {urls} from {documents}"
     lines = [f"{site.root}: {site.result}: {site.reason}" for site in report.failed_sites]
     lines += [f"{document.url}: {document.outcome}: {document.reason}" for document in report.failed_documents]
     lines = [*lines[:_FAILURES], *(["..."] if len(lines) > _FAILURES else [])]
@@ -96,8 +97,11 @@ def _sizes(result: HarvestResult) -> str:
 
 
 def _size(name: str, table: pa.Table) -> str:
-    rows = f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'}"
-    return f"{name}: {rows}, {table.num_columns} columns"
+    return f"{name}: {_counted(table.num_rows, 'row')}, {table.num_columns} columns"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _head(name: str, table: pa.Table) -> tuple[list[str], list[list[str]]]:

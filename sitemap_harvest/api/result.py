@@ -131,11 +131,22 @@ class HarvestResult:
             tables["problems"] = ResultTable("problems", ProblemBatch, partial(_problems, sitemaps))
         return tables
 
+    def __getattr__(self, name: str) -> ResultTable[Any]:
+        """Return the table of another kind, such as ``findings``."""
+        if name in EMIT:
+            return self._of_kind(name)
+        known = "" if name.startswith("_") else f"; it has {', '.join(dir(self))}"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{known}")
+
+    def __dir__(self) -> list[str]:
+        """Return the public attributes, and the tables."""
+        return [*self.tables, *(name for name in dir(type(self)) if name[0] != "_" and name not in EMIT)]
+
     def _of_kind(self, kind: str) -> ResultTable[Any]:
         if kind in self.tables:
             return self.tables[kind]
         needed = "sitemaps" if kind == "problems" else kind
-        store = ", and a store" if kind == "changes" else ""
+        store = ", and a store" if kind in {"changes", "summaries"} else ""
         raise HarvestError(f"the run has not emitted {kind}: add {needed} to the argument emit{store}")
 
     @property
@@ -187,7 +198,7 @@ class HarvestResult:
 
     @property
     def complete(self) -> bool:
-        """Whether URLs were found, and nothing failed."""
+        """Whether URLs were found, and nothing failed. A reached ``limit`` is no failure."""
         return not self.was_killed and self.summary.verdict == WHOLE
 
 

@@ -18,7 +18,6 @@ from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 
 logger = logging.getLogger(__name__)
 
-Target = str | os.PathLike[str]
 _CONSUMER = "consumer"
 _EMIT = ("urls", "sitemaps", "sites")
 _TARGETS = "a text or a path, or several"
@@ -26,14 +25,17 @@ _STORE, _CLOSING = "SITEMAP_HARVEST_STORE", "SITEMAP_HARVEST_CLOSING"
 
 
 def harvest(
-    targets: Target | Iterable[Target] = (), *, settings: Mapping[str, Any] | None = None, **arguments: Any
+    targets: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+    *,
+    settings: Mapping[str, Any] | None = None,
+    **arguments: Any,
 ) -> HarvestResult:
     """Harvest *targets*, and return the result when the run has ended.
 
-    *targets*: a site, a sitemap, a folder or a file, or several, as for the command ``crawl``. *arguments* are the
+    *targets*: a site, the URL of a sitemap, or a file, or several, as for the command ``crawl``. *arguments* are the
     arguments of the spider, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and ``False`` mean ``yes`` and
     ``no``. *settings* are settings of Scrapy and of this package. ``emit`` is ``urls,sitemaps,sites`` unless given,
-    and also ``changes`` with a store.
+    and also ``changes`` with a store and ``pages`` with ``probe``.
 
     The run has its own process. Its log goes to :mod:`logging`, so only warnings are shown unless you configure it.
     Exceptions such as :exc:`KeyboardInterrupt` end the run. Raises :exc:`ArgumentError` and :exc:`OptionError` for an
@@ -106,7 +108,7 @@ def _checked_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
     return options
 
 
-def _arguments(targets: Target | Iterable[Target], arguments: Mapping[str, Any], *, has_store: bool) -> dict[str, Any]:
+def _arguments(targets: Any, arguments: Mapping[str, Any], *, has_store: bool) -> dict[str, Any]:
     """Return the arguments of the spider."""
     if isinstance(targets, (str, os.PathLike)):
         targets = [targets]
@@ -117,7 +119,8 @@ def _arguments(targets: Target | Iterable[Target], arguments: Mapping[str, Any],
             raise ArgumentError("targets", target, _TARGETS)
     given = {name: _plain(value) for name, value in arguments.items() if value is not None}
     given = arguments_of([str(os.fspath(target)) for target in targets], given)
-    given.setdefault("emit", [*_EMIT, "changes"] if has_store or "store" in given else [*_EMIT])
+    kinds = {"changes": has_store or "store" in given, "pages": "probe" in given}
+    given.setdefault("emit", [*_EMIT, *(kind for kind, is_emitted in kinds.items() if is_emitted)])
     return given
 
 
