@@ -136,7 +136,7 @@ def test_values_of_python_types_are_accepted(site: Site) -> None:
     assert list(result.tables) == ["urls"]
     with pytest.raises(HarvestError, match="has not emitted findings: add findings to the argument emit"):
         _ = result.findings
-    with pytest.raises(AttributeError, match="no attribute 'url'; it has .*, urls"):
+    with pytest.raises(AttributeError, match=r"no attribute 'url'; it has .*, urls"):
         _ = result.url
     with pytest.raises(HarvestError, match="has not emitted problems: add sitemaps to the argument emit"):
         _ = result.problems
