@@ -26,7 +26,7 @@ _STOPPED = "shutdown"  # the reason of Scrapy for a signal
 _SERIOUS = frozenset({Outcome.FAILED, Outcome.BLOCKED, Outcome.FORBIDDEN})
 _STYLES = {RunOutcome.WHOLE: "green", RunOutcome.PARTLY_FAILED: "yellow", RunOutcome.INTERRUPTED: "yellow"}
 _WORDS = {
-    RunOutcome.WHOLE: "nothing failed",
+    RunOutcome.WHOLE: "complete",
     RunOutcome.PARTLY_FAILED: "part of the run failed",
     RunOutcome.NOTHING_FOUND: "no URL was harvested",
 }
@@ -68,7 +68,7 @@ def show(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has
 def _style_of_row(name: str, summary: Summary) -> str:
     """Return the style of the row of the table that begins with *name*."""
     if name in _SERIOUS:
-        return "red"
+        return "red" if summary.has_failed else ""  # a probe may fail, such as that of the site with https
     tally = summary.tallies.get(Outcome(name)) if name in {*Outcome} else None
     return "yellow" if tally is not None and (tally.failures or name == Outcome.INTERRUPTED) else ""
 

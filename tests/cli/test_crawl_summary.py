@@ -62,7 +62,7 @@ def test_dropped_rows_are_reported_by_filter() -> None:
     summary = Summary(urls=1, dropped=Counter(since=1200, include=1))
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
         "URLs dropped by filters: since 1,200, include 1",
-        "Ended after 1.2 seconds: nothing failed.",
+        "Ended after 1.2 seconds: complete.",
     ]
 
 
@@ -211,7 +211,7 @@ MISSING = {Outcome.ABSENT: Tally(documents=1, failures=1), Outcome.SKIPPED: Tall
 @pytest.mark.parametrize(
     ("summary", "reason", "styles"),
     [
-        pytest.param(Summary(urls=1), "finished", {"green": "nothing failed"}, id="whole"),
+        pytest.param(Summary(urls=1, tallies=FAILED), "finished", {"green": "complete"}, id="only-a-probe-failed"),
         pytest.param(
             Summary(urls=1, tallies=FAILED, has_failed=True),
             "finished",
