@@ -87,7 +87,8 @@ def _date_or_age(value: Any) -> DateRange | timedelta:
 
 def _baseline(value: Any) -> str:
     text = str(value).strip()
-    return text if text in _BASELINES or read_date(text) or read_age(text) else _matching(text, _RUN)
+    is_known = text in _BASELINES or read_date(text) is not None or read_age(text) is not None
+    return text if is_known else _matching(text, _RUN)
 
 
 def _paths(value: Any) -> tuple[str, ...]:
