@@ -192,6 +192,6 @@ def is_device(path: str | Path) -> bool:
         return True
     try:
         mode = Path(path).stat().st_mode
-    except FileNotFoundError:
+    except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import gzip
 import io
+import lzma
 import sys
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.formats.decompressors import zstd
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.quick
 
@@ -102,3 +111,29 @@ def test_an_output_is_a_file_or_a_format(value: str, expected: tuple[str, str]) 
 def test_an_unknown_format_is_an_error(value: str) -> None:
     with pytest.raises(ArgumentError, match=f"^-O {value}: the suffix must be one of jsonl, "):
         output.file_and_format(value)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("suffix", "unpack"), [("gz", gzip), ("zst", zstd), ("bz2", bz2), ("xz", lzma)])
+def test_an_output_is_compressed_by_its_name(tmp_path: Path, suffix: str, unpack: Any) -> None:
+    plain, path = tmp_path / "rows.csv", tmp_path / f"rows.csv.{suffix}"
+    for place in (plain, path):
+        assert output.write(map(output.AnyBatch, ROWS.to_batches()), str(place)) == 1
+    assert unpack.decompress(path.read_bytes()) == plain.read_bytes()
+
+
+@pytest.mark.quick
+def test_csv_for_excel_begins_with_a_byte_order_mark(tmp_path: Path) -> None:
+    for name in ("rows.csv", "excel.csv:csv-excel"):
+        output.write(map(output.AnyBatch, ROWS.to_batches() * 2), str(tmp_path / name))
+    assert (tmp_path / "excel.csv").read_bytes() == codecs.BOM_UTF8 + (tmp_path / "rows.csv").read_bytes()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("a.parquet.gz", "Parquet is already compressed"), ("a.gz", "must be one of"), ("a.txt.gz", "must be one of")],
+)
+def test_an_output_that_cannot_be_compressed_is_rejected(name: str, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        output.file_and_format(name)

@@ -288,6 +288,45 @@ def test_a_file_begins_with_one_byte_order_mark(crawl, tmp_path, source, encodin
     assert [row["loc"] for row in rows] == LOCS * 2
 
 
+def test_changes_in_a_partial_output_are_delivered_again(crawl, serve, tmp_path):
+    site, other = serve({"/s.xml": urlset("/a")}), serve({"/s.xml": Page("", manner=Manner.HANG)})
+    feed = {"format": "jsonl", "item_classes": ["sitemap_harvest.Change"], "overwrite": True}
+    given = {
+        "spider": "changes",
+        "store": tmp_path / "store",
+        "consumer": "c",
+        "feeds": {f"{tmp_path}/changes.jsonl": feed},
+    }
+    crawl(sitemap=f"{site.url}/s.xml", **given)
+    site.pages["/s.xml"] = urlset("/a", "/b")
+    old_files(tmp_path, "changes.jsonl")
+    process = crawl.start(sitemap=f"{site.url}/s.xml {other.url}/s.xml", **given)
+    try:
+        wait_until(lambda: list(tmp_path.glob(".changes.jsonl.*.part")) and other.requests)
+        process.send_signal(signal.SIGTERM)
+        log, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    finally:
+        process.kill()
+    assert kept(tmp_path, "changes.jsonl")
+    assert "to the consumer c again: an output was not replaced" in log
+    crawl(sitemap=f"{site.url}/s.xml", **given)
+    for name in ("changes.jsonl", "changes.jsonl.partial"):
+        assert [(row["kind"], row["loc"]) for row in lines(tmp_path / name)] == [("added", f"{site.url}/b")]
+
+
+@pytest.mark.quick
+def test_of_two_runs_with_the_same_output_the_last_one_replaces_the_file(tmp_path):
+    path = tmp_path / "urls.jsonl"
+    first, second = Replacement(path), Replacement(path)
+    for new, data in ((first, b"first"), (second, b"second")):
+        new.file.write(data)
+    second.commit()
+    assert path.read_bytes() == b"second"
+    first.commit()
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.quick
 def test_the_temporary_file_of_an_active_run_is_not_removed(tmp_path):
     path = tmp_path / "urls.jsonl"

@@ -148,5 +148,5 @@ class Delivery:
             return _PIPELINE_FAILED
         is_whole = getattr(self._exporter, "is_whole", True)
         if not is_whole or any(name.startswith(OUTPUT_ERRORS) for name in self._crawler.stats.get_stats()):
-            return "an output could not be written"
+            return "an output was not replaced, or could not be written"
         return None

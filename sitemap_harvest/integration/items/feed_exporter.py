@@ -47,6 +47,7 @@ _WRITE_ERRORS = (OSError, pa.ArrowException)
 _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though the result is unreadable
 MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
 _ENDED_EARLY = frozenset({"shutdown", "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
+"""Finish reasons of runs that do not replace files: the user has stopped them, or something failed."""
 _CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
 
 
@@ -158,8 +159,9 @@ class FeedExporter(feedexport.FeedExporter):
                     continue
                 empty = (kind.of([]) for kind in run.config.emit.values())
                 parts = (part for batch in empty for part in _accepted(batch, slot.filter))
-                if (part := next(parts, None)) is not None:
-                    self._write(slot, part)
+                with suppress(OSError):  # to close it reports that it cannot be opened
+                    if (part := next(parts, None)) is not None:
+                        self._write(slot, part)
         for slot in self.slots if run is not None else ():
             self._check_replaced(slot)
         await super().close_spider(spider)
