@@ -117,10 +117,10 @@ class Batch(Generic[Row]):
         records = list(rows)
         columns = []
         for field in schema:
-            values = [getattr(row, field.name) for row in records]
-            column = column_of(values, field.type)
+            name = field.name  # once: Arrow makes a new string each time
+            column = column_of([getattr(row, name) for row in records], field.type)
             if column.null_count and not field.nullable:
-                raise ValueError(f"{field.name} is None")
+                raise ValueError(f"{name} is None")
             columns.append(column)
         batch = pa.RecordBatch.from_arrays(columns, schema=schema)
         if not issubclass(cls.row_type, ItemRecord) or set().union(*map(vars, records)) <= set(schema.names):
@@ -336,24 +336,40 @@ def column_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     Raises an exception of Arrow, :exc:`TypeError`, :exc:`ValueError` or :exc:`OverflowError` if one does not fit.
     """
     if pa.types.is_nested(kind):
-        values = [None if value is None else _plain(value, kind) for value in values]
+        values = list(map(_writer(kind), values))
     return pa.array(values, kind)
 
 
-def _plain(value: Any, kind: pa.DataType | None = None) -> Any:
-    """Return *value* with dataclasses as dictionaries, as Arrow requires.
+def _writer(kind: pa.DataType) -> Callable[[Any], Any]:
+    """Return a function that returns a value with dataclasses as dictionaries, as Arrow requires for type *kind*.
 
-    Raises :exc:`ValueError` if a dictionary has a key that *kind* has no place for, which Arrow would ignore.
+    It raises :exc:`ValueError` if a dictionary has a key that *kind* has no place for, which Arrow would ignore.
     """
+    if pa.types.is_list(kind):
+        write_one = _writer(kind.value_type)
+        return lambda value: list(map(write_one, value)) if isinstance(value, (list, tuple)) else value
+    if not pa.types.is_struct(kind):
+        return lambda value: value
+    parts = {field.name: _writer(field.type) for field in kind}
+
+    def write(value: Any) -> Any:
+        if isinstance(value, dict):
+            if unknown := value.keys() - parts.keys():
+                raise ValueError(f"there is no place for {', '.join(map(str, unknown))}")
+            return {name: parts[name](one) for name, one in value.items()}
+        if dataclasses.is_dataclass(value):
+            return {name: part(getattr(value, name)) for name, part in parts.items()}
+        return value
+
+    return write
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* with dataclasses as dictionaries."""
     if isinstance(value, (list, tuple)):
-        inner = kind.value_type if kind is not None and pa.types.is_list(kind) else None
-        return [_plain(item, inner) for item in value]
+        return list(map(_plain, value))
     if dataclasses.is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict) and kind is not None and pa.types.is_struct(kind):
-        if unknown := value.keys() - {field.name for field in kind}:
-            raise ValueError(f"there is no place for {', '.join(map(str, unknown))}")
-        return {name: _plain(one, kind.field(name).type) for name, one in value.items()}
     return value
 
 

@@ -115,16 +115,17 @@ def _record(kind: type[Batch[Any]], row: Any) -> ItemRecord | None:
     if isinstance(row, ItemRecord):
         return row if type(row) is kind.row_type else None
     names, instants = _field_names(kind.row_type)
-    if not isinstance(row, dict) or not row.keys() >= names:
+    if not isinstance(row, dict) or not row.keys() >= names or not all(isinstance(name, str) for name in row):
         return None
-    record: ItemRecord = object.__new__(kind.row_type)
+    values = dict(row)
     try:
-        record.update(row)
         for name in instants:
             if isinstance(row[name], str):
-                record[name] = datetime.fromisoformat(row[name])
-    except (TypeError, ValueError):
+                values[name] = datetime.fromisoformat(row[name])
+    except ValueError:
         return None
+    record: ItemRecord = object.__new__(kind.row_type)
+    vars(record).update(values)
     return record
 
 
