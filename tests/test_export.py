@@ -198,3 +198,38 @@ def test_no_rows_are_no_objects():
         for name, validity in (("a", None), ("b", nothing), ("c", None))
     }
     assert json_objects(columns, 0).to_pylist() == []
+
+
+ADDED = pa.ExtensionArray.from_storage(
+    pa.json_(pa.string()), pa.array(['"say \\"ö\\", a"', '{"a": [1, "ö"]}', "1.5", None, '"\\ud800"'])
+)
+
+
+def test_a_column_of_json_values_is_json_in_json_and_text_elsewhere() -> None:
+    assert json_objects({"x": ADDED}, 4).to_pylist()[:2] == ['{"x": "say \\"ö\\", a"}', '{"x": {"a": [1, "ö"]}}']
+    ascii_only = json_objects({"x": ADDED}, 4, ascii_only=True).to_pylist()
+    assert all(line.isascii() for line in ascii_only)
+    assert [json.loads(line)["x"] for line in ascii_only] == ['say "ö", a', {"a": [1, "ö"]}, 1.5, None, "\ud800"]
+    lines = "".join(csv_lines({"x": ADDED}, 5).to_pylist())
+    assert [row[0] if row else "" for row in csv.reader(io.StringIO(lines))] == [
+        'say "ö", a', '{"a": [1, "ö"]}', "1.5", "", "?"
+    ]  # fmt: skip
+    assert tsv_lines({"x": ADDED}, 5).to_pylist() == ['say "ö", a\n', '{"a": [1, "ö"]}\n', "1.5\n", "\\N\n", "?\n"]
+    assert xml_elements({"x": ADDED}, 5, name="i").to_pylist()[1:4] == [
+        '<i><x>{"a": [1, "ö"]}</x></i>', "<i><x>1.5</x></i>", "<i></i>"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [
+        pytest.param("größe", "größe", id="valid"),
+        pytest.param("a b", "a_x0020_b", id="space"),
+        pytest.param("1st", "_x0031_st", id="digit"),
+        pytest.param("", "_", id="empty"),
+        pytest.param("<x>", "_x003C_x_x003E_", id="markup"),
+    ],
+)
+def test_a_name_that_xml_cannot_have_is_escaped(name: str, tag: str) -> None:
+    (text,) = xml_elements({name: pa.array(["v"])}, 1, name="i").to_pylist()
+    assert [(child.tag, child.text) for child in etree.fromstring(text)] == [(tag, "v")]

@@ -87,6 +87,7 @@ RUNS = {
     "pages-stopped": {"spider": "many", "settings": {"CLOSESPIDER_PAGECOUNT": 4, "CONCURRENT_REQUESTS": 1}},
     "busy": {"settings": {"RETRY_TIMES": 1}},
     "pages-filter": {"spider": "failing-filter"},
+    "failing-pipeline": {"settings": {"ITEM_PIPELINES": {"tests.crawl.parts.Fail": 1}}},
     "audit": {"spider": "audit", "probe": "all"},
 }
 

@@ -165,6 +165,21 @@ def test_media_pipelines_ignore_our_items(project, tmp_path, batches):
     assert "scrapy.pipelines.images.ImagesPipeline" in ran.dump["parts"]["pipelines"]
 
 
+def test_a_media_pipeline_gets_items_with_the_field_that_it_reads(project, site):
+    (project.module / "media.py").write_text(
+        "class Wanted:\n"
+        "    def process_item(self, item):\n"
+        "        item['file_urls'] = [item['loc']]\n        return item\n"
+    )
+    project.configure(
+        f"{MEDIA}{BATCHES}ITEM_PIPELINES = {{'myproject.media.Wanted': 1, 'scrapy.pipelines.files.FilesPipeline': 2}}"
+    )
+    ran = project.crawl("sitemap", "-a", f"site={site.url}", "-O", "urls.jsonl")
+    rows = ran.rows("urls.jsonl")
+    assert len(rows) == 6
+    assert all(row["files"][0]["url"] == row["loc"] for row in rows)
+
+
 def test_media_pipelines_still_process_the_items_of_the_project(project, plain, site):
     installed("PIL", "pillow")  # without Pillow Scrapy loads no ImagesPipeline
     spider = """

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.python import global_object_name
 
-from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.model import Batch, ItemRecord
 
@@ -45,8 +44,8 @@ class ItemLog:
         *hint*: whether the setting that passes dictionaries may help.
         """
         name, items = global_object_name(type(pipeline)), len(item) if isinstance(item, Batch) else 1
-        self._crawler.stats.inc_value(LOST_ITEMS, items)
-        self._crawler.stats.inc_value(f"{LOST_ITEMS}/{name}", items)
+        self._crawler.stats.inc_value("sitemap_harvest/lost_items", items)
+        self._crawler.stats.inc_value(f"sitemap_harvest/lost_items/{name}", items)
         self._lost[name] += items
         self._counted = error
         words = self._words_of_error(item, error, None, spider)  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""Records take the fields of a project's pipelines, as attributes and as keys."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from sitemap_harvest.integration.items import item_types  # registers the adapter
+from sitemap_harvest.model import UrlBatch, UrlEntry
+
+
+@pytest.fixture
+def item() -> UrlEntry:
+    return UrlEntry(loc="https://a.example/1", sitemap="https://a.example/s.xml", position=1)
+
+
+def test_a_field_is_an_attribute_and_a_key(item):
+    assert item["loc"] == item.loc == item.get("loc")
+    item["title"] = "t"
+    item.source = "x"
+    assert (item.title, item["source"]) == ("t", "x")
+    assert "source" in item
+    assert "price" not in item
+    assert item.get("price", 1) == 1
+    with pytest.raises(KeyError, match="price"):
+        item["price"]
+
+
+def test_it_behaves_as_a_dictionary(item):
+    names = UrlBatch.schema().names
+    assert list(item.keys()) == list(dict(item)) == names
+    assert len(item) == len(names)
+    item.update({"a": 1}, b=2)
+    assert item.setdefault("a", 3) == 1
+    assert item.setdefault("c", 3) == 3
+    assert item.pop("b") == 2
+    assert item.pop("b", None) is None
+    del item["c"]
+    assert dict(item.items()) == {**item} == {**dict(item), "a": 1}
+    assert list(item.values())[-1] == 1
+
+
+def test_a_deleted_field_is_absent(item):
+    del item["title"]
+    assert "title" not in item
+    assert item.title is None
+    (row,) = UrlBatch.of([item]).rows()
+    assert row["title"] is None
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, UrlEntry.copy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_copy_has_all_fields_and_is_independent(item, duplicate):
+    item["source"] = "x"
+    other = duplicate(item)
+    assert other == item
+    assert repr(other).endswith("source='x')")
+    other["source"] = "y"
+    assert (item.source, other == item) == ("x", False)
+
+
+def test_names_are_strings(item):
+    with pytest.raises(TypeError, match="names of fields are strings, not 5"):
+        item[5] = 1
+    with pytest.raises(TypeError, match=r"use keys\(\) or items\(\) in a loop"):
+        list(item)
+    with pytest.raises(TypeError, match="not 5"):
+        item.update({5: 1})
+
+
+def test_itemadapter_adds_and_deletes_fields(item):
+    adapter = item_types.ItemAdapter(item)
+    adapter["source"] = "x"
+    assert item.source == "x"
+    del adapter["source"]
+    assert "source" not in adapter
+    assert list(adapter) == list(adapter.field_names()) == UrlBatch.schema().names
+    assert len(adapter) == len(item)
+    assert adapter.asdict() == dict(item)
+    assert dict(adapter.get_field_meta("source")) == {}
+    assert "json_schema_extra" in adapter.get_field_meta("lastmod")
