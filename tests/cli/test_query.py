@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,31 @@ def test_a_pipe_gets_all_rows_as_tsv(folder: Path) -> None:
     assert run.stdout == f"root\turls\n{SITE}\t20\nhttps://b.example\t20\n"
     many = command("query", "select i, repeat('x', 300) as long from range(2500) as r(i)", cwd=folder).stdout
     assert many.splitlines() == ["i\tlong", *(f"{number}\t{'x' * 300}" for number in range(2500))]
+
+
+def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run *command*, in which QUERY stands for a query with a million rows."""
+    query = f"{sys.executable} -m scrapy harvest query --store s 'select i from range(1000000) as r(i)'"
+    bash = ["bash", "-c", command.replace("QUERY", query)]
+    return subprocess.run(bash, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_pipe_that_is_closed_early_ends_the_query_quietly(folder: Path) -> None:
+    run = shell(folder, "QUERY | head -n 2; echo ${PIPESTATUS[0]}")
+    assert (run.stdout, run.stderr) == ("i\n0\n4\n", "")
+
+
+def test_a_full_disk_is_reported_in_one_line(folder: Path) -> None:
+    run = shell(folder, "QUERY > /dev/full")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.splitlines() == ["scrapy harvest query: standard output: No space left on device"]
+
+
+def test_a_query_that_fails_leaves_the_previous_file(folder: Path) -> None:
+    (folder / "kept.csv").write_text("before")
+    run = command("query", "select 1 // (i - 5) as n, error('no') from range(9) as r(i)", "-o", "kept.csv", cwd=folder)
+    assert (run.returncode, run.stdout, (folder / "kept.csv").read_text()) == (2, "", "before")
+    assert [path.name for path in folder.iterdir() if path.name.endswith(".part")] == []
 
 
 EACH_KIND = """select null as nothing, '' as empty, e'a\\tb\\nc\\\\d,"e"' as text,
