@@ -6,10 +6,8 @@ import configparser
 import dataclasses
 import re
 import subprocess
-import sys
 from pathlib import Path
 
-import lxml.html
 import pytest
 
 from sitemap_harvest.scrapyd_ping import STATUS, PingConfig
@@ -29,22 +27,9 @@ def test_every_code_is_in_the_reference_with_its_status():
     assert rows == [(code, str(status)) for code, status in STATUS.items()]
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    """The page alone, built."""
-    folder = tmp_path_factory.mktemp("reference")
-    (folder / "source").mkdir()
-    (folder / "source" / "index.md").write_text(REFERENCE.replace("../", "https://docs.example/"), "utf-8")
-    command = ["sphinx", "-q", "-b", "html", "-c", DOCS, folder / "source", folder / "html"]
-    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, timeout=60)
-    return lxml.html.parse(str(folder / "html" / "index.html")).getroot()
-
-
-@pytest.mark.thorough
-def test_every_option_is_in_the_reference(reference):
-    prefix = "sitemap_harvest.scrapyd_ping.PingConfig."
+def test_every_option_is_in_the_reference():
     names = [field.name for field in dataclasses.fields(PingConfig)]
-    assert [name for name in names if reference.get_element_by_id(prefix + name, None) is None] == []
+    assert re.findall(r"^\| `(\w+)` \| `", REFERENCE, re.MULTILINE) == names
 
 
 def test_the_configurations_in_the_how_to_are_valid():
