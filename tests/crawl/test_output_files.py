@@ -56,11 +56,19 @@ def parts(folder):
     return [part for part in folder.glob(".*.part") if part.stat().st_size]
 
 
+HANGING = numbered(200, prefix="/hangs/")
+UNHURRIED = {  # a run takes 100 seconds, and ends within one if it is interrupted
+    "TEST_HANGING": "/hangs/",
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+    "SITEMAP_HARVEST_MAX_UNANSWERED": 1000,
+}
+
+
 @pytest.fixture
 def endless(serve):
-    """Return a site that has many URLs in its first sitemap, and never sends the second one."""
-    first = urlset(*numbered(MANY))
-    return serve({"/index.xml": index("/1.xml", "/2.xml"), "/1.xml": first, "/2.xml": Page("", manner=Manner.HANG)})
+    """Return a site that has many URLs in its first sitemap, and never sends the others."""
+    hanging = dict.fromkeys(HANGING, Page("", manner=Manner.HANG))
+    return serve({"/index.xml": index("/1.xml", *hanging), "/1.xml": urlset(*numbered(MANY)), **hanging})
 
 
 @pytest.fixture
@@ -69,7 +77,8 @@ def started(crawl, endless, tmp_path):
 
     @contextmanager
     def start(*names):
-        process = crawl.start(sitemap=f"{endless.url}/index.xml", emit="urls", feeds=feeds_of(tmp_path, *names))
+        feeds = feeds_of(tmp_path, *names)
+        process = crawl.start(sitemap=f"{endless.url}/index.xml", emit="urls", feeds=feeds, settings=UNHURRIED)
         try:
             wait_until(lambda: len(parts(tmp_path)) == len(names) or process.poll() is not None)
             yield process
@@ -92,7 +101,7 @@ def test_a_killed_run_leaves_the_files_as_they_were_and_the_next_run_removes_wha
     assert kept(tmp_path, *NAMES)
     left = parts(tmp_path)
     assert len(left) == 3
-    endless.pages["/2.xml"] = urlset("/last")
+    endless.pages |= {"/index.xml": index("/1.xml", "/2.xml"), "/2.xml": urlset("/last")}
     run = crawl(sitemap=f"{endless.url}/index.xml", emit="urls", feeds=feeds_of(tmp_path, *NAMES))
     assert not list(tmp_path.glob(".*.part"))
     assert run.log.count("which a killed run has left behind") == 3
@@ -100,6 +109,28 @@ def test_a_killed_run_leaves_the_files_as_they_were_and_the_next_run_removes_wha
     assert len(gzip.decompress((tmp_path / "urls.jsonl.gz").read_bytes()).splitlines()) == MANY + 1
 
 
+@pytest.mark.parametrize("name", ["urls.jsonl", "urls.parquet", "urls.json.gz"])
+def test_a_reader_sees_the_old_file_or_the_new_one_at_every_moment(crawl, serve, tmp_path, name):
+    pages = {f"/{number}.xml": urlset(*numbered(MANY, prefix=f"/{number}/p")) for number in range(8)}
+    site = serve({"/index.xml": index(*pages), **pages})
+    old_files(tmp_path, name)
+    seen, has_ended = {OLD}, threading.Event()
+
+    def watch():
+        while not has_ended.is_set():
+            seen.add((tmp_path / name).read_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        crawl(sitemap=f"{site.url}/index.xml", emit="urls", feeds=feeds_of(tmp_path, name))
+    finally:
+        has_ended.set()
+        watcher.join()
+    assert seen <= {OLD, (tmp_path / name).read_bytes()}
+
+
+@pytest.mark.quick
 def test_an_interrupted_run_puts_its_rows_beside_an_earlier_file(crawl, started, tmp_path):
     old_files(tmp_path, "urls.jsonl")
     with started("urls.jsonl", "new.json") as process:
@@ -289,7 +320,8 @@ def test_a_file_begins_with_one_byte_order_mark(crawl, tmp_path, source, encodin
 
 
 def test_changes_in_a_partial_output_are_delivered_again(crawl, serve, tmp_path):
-    site, other = serve({"/s.xml": urlset("/a")}), serve({"/s.xml": Page("", manner=Manner.HANG)})
+    hanging = dict.fromkeys(HANGING, Page("", manner=Manner.HANG))
+    site, other = serve({"/s.xml": urlset("/a")}), serve({"/index.xml": index(*hanging), **hanging})
     feed = {"format": "jsonl", "item_classes": ["sitemap_harvest.Change"], "overwrite": True}
     given = {
         "spider": "changes",
@@ -300,7 +332,7 @@ def test_changes_in_a_partial_output_are_delivered_again(crawl, serve, tmp_path)
     crawl(sitemap=f"{site.url}/s.xml", **given)
     site.pages["/s.xml"] = urlset("/a", "/b")
     old_files(tmp_path, "changes.jsonl")
-    process = crawl.start(sitemap=f"{site.url}/s.xml {other.url}/s.xml", **given)
+    process = crawl.start(sitemap=f"{site.url}/s.xml {other.url}/index.xml", settings=UNHURRIED, **given)
     try:
         wait_until(lambda: list(tmp_path.glob(".changes.jsonl.*.part")) and other.requests)
         process.send_signal(signal.SIGTERM)
