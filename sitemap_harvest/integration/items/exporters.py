@@ -438,6 +438,8 @@ class ParquetExporter(BatchExporter):
         return self._writer
 
     def _write_other(self, item: Any) -> None:
+        if self._writer is None and not self._others and type(item) in BATCHES:  # one of its values fits no column
+            self._write(BATCHES[type(item)].of([]))
         self._others.append(dict(self.get_serialized_fields(item)))
         if len(self._others) >= _MOST_ITEMS:
             self._write_others()

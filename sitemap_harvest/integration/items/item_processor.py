@@ -33,7 +33,7 @@ from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.integration.items.item_types import RowList, gathered, json_dicts
 from sitemap_harvest.integration.items.lost_items import ItemLog
 from sitemap_harvest.integration.spider_attributes import run_of
-from sitemap_harvest.model import Batch, ItemRecord, LedgerBatch, UrlBatch, UrlEntry
+from sitemap_harvest.model import Batch, ItemRecord, LedgerBatch, UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,8 @@ class BatchItemProcessor(ItemPipelineManager):
     crawler: Crawler
     _pipelines: tuple[_Pipeline, ...] = ()
     _log: ItemLog
-    _knows_batches_only: bool = False
+    _for_records: tuple[_Pipeline, ...] = ()
+    """The same for single records."""
     replaced: Counter[tuple[type, type]]
     """Items that pipelines replaced by items of another type, by both types."""
     _rows: int = 0
@@ -106,7 +107,9 @@ class BatchItemProcessor(ItemPipelineManager):
         if wanted := media_fields(mw):
             process = _where_wanted(mw.process_item, wanted)
         self._pipelines += (_Pipeline(mw, getattr(mw, "process_batch", None), process, needs_spider),)
-        self._knows_batches_only |= hasattr(mw, "process_batch") and not hasattr(mw, "process_item")
+        if process is None and hasattr(mw, "process_batch"):
+            process = _for_one(mw.process_batch)
+        self._for_records += (_Pipeline(mw, None, process, needs_spider),)
 
     async def process_item_async(self, item: Any) -> Any:
         """Pass *item* through the pipelines; a batch as a whole through those with ``process_batch``."""
@@ -114,11 +117,6 @@ class BatchItemProcessor(ItemPipelineManager):
             return await self._process_batch(item)
         if type(item) not in BATCHES:
             return await super().process_item_async(item)
-        if self._knows_batches_only and isinstance(item, UrlEntry):
-            rows = list((await self._process_batch(UrlBatch.of([item]))).rows())
-            if not rows:
-                raise DropItem("a pipeline removed the row from its batch")
-            return rows[0]
         return await self._process_record(item)
 
     async def close_spider_async(self) -> None:
@@ -154,7 +152,7 @@ class BatchItemProcessor(ItemPipelineManager):
     async def _process_record(self, item: ItemRecord) -> Any:
         kind = BATCHES[type(item)]
         given = next(json_dicts(kind.of([item]))) if self._as_dicts else item
-        result = self._passed(given, given, self._pipelines)
+        result = self._passed(given, given, self._for_records)
         if iscoroutine(result):
             result = await result
         if isinstance(result, _Lost):
@@ -194,17 +192,12 @@ class BatchItemProcessor(ItemPipelineManager):
         if not isinstance(part, Batch):
             return await self._each((pipeline,), part, kind)
         try:
-            result = await ensure_awaitable(pipeline.process_batch(part))
+            return [_checked(await ensure_awaitable(pipeline.process_batch(part)))]
         except DropItem:
             raise
         except Exception as error:
             self._lose(part, _Lost(part, error, pipeline.component))
             raise
-        if not isinstance(result, Batch):
-            failure = TypeError(f"process_batch() returned {result!r}, which is not a batch")
-            self._lose(part, _Lost(part, failure, pipeline.component))
-            raise failure
-        return [result]
 
     async def _each(
         self, pipelines: tuple[_Pipeline, ...], part: Batch[Any] | RowList, kind: type[Batch[Any]]
@@ -278,6 +271,28 @@ class BatchItemProcessor(ItemPipelineManager):
     def _lose(self, item: Any, lost: _Lost) -> None:
         hint = not self._as_dicts and not isinstance(item, Batch)
         self._log.lose(item, lost.error, lost.pipeline, self._spider, hint=hint)
+
+
+def _for_one(process_batch: Callable[[UrlBatch], Any]) -> Callable[[Any], Any]:
+    """Return a method for single URLs that passes each as a batch of one row; other items are returned unchanged."""
+
+    async def process_item(item: Any) -> Any:
+        (batch,) = gathered(UrlBatch, [item])
+        if not isinstance(batch, UrlBatch):
+            return item
+        result = _checked(await ensure_awaitable(process_batch(batch)))
+        if not len(result):
+            raise DropItem("a pipeline removed the row from its batch")
+        return next(json_dicts(result) if isinstance(item, dict) else result.rows())
+
+    return process_item
+
+
+def _checked(result: Any) -> Batch[Any]:
+    """Return the *result* of ``process_batch``. Raises :exc:`TypeError` if it is not a batch."""
+    if not isinstance(result, Batch):
+        raise TypeError(f"process_batch() returned {reprlib.repr(result)}, which is not a batch")
+    return result
 
 
 def _no_item(result: Any) -> TypeError:
