@@ -82,7 +82,7 @@ def change_lines(changes: Changes, *, width: int | None = None, only_totals: boo
 
 def _totals(changes: Changes) -> tuple[dict[str, Counter[str]], Counter[str]]:
     """Return the number of changes by section and column, and by group."""
-    own_host = urlsplit(changes.summary.site).netloc.lower()
+    own_host = urlsplit(changes.summary.site).netloc.lower().removeprefix("www.")
     sections: dict[str, Counter[str]] = {}
     groups: Counter[str] = Counter()
     for batch in changes.batches():
@@ -95,11 +95,14 @@ def _totals(changes: Changes) -> tuple[dict[str, Counter[str]], Counter[str]]:
 
 
 def _sections(locs: pa.StringArray, own_host: str) -> pa.StringArray:
-    """Return the section of each URL: ``/`` for those without a folder; with the host if it is not *own_host*."""
+    """Return the section of each URL: ``/`` for those without a folder; with the host if it is not *own_host*.
+
+    ``www.`` makes no difference.
+    """
     found = pc.extract_regex(locs, _SECTION)
     host, path = (pc.fill_null(pc.struct_field(found, name), "") for name in ("host", "path"))
     host = pc.utf8_lower(host)
-    host = pc.if_else(pc.is_in(host, pa.array([own_host])), "", host)
+    host = pc.if_else(pc.equal(pc.replace_substring_regex(host, r"^www\.", ""), own_host), "", host)
     return pc.binary_join_element_wise(host, pc.if_else(pc.equal(path, ""), "/", path), "")
 
 
@@ -138,7 +141,7 @@ def _group_lines(changes: Changes, group: str, count: int, width: int | None) ->
         yield _cut(f"  {visible(change.loc)}", width)
         yield from _detail_lines(change, width)
     if width is not None and count > _MOST_CHANGES:
-        yield f"  and {count - _MOST_CHANGES:,} more: add -o changes.csv"
+        yield from fitted(f"  and {count - _MOST_CHANGES:,} more: add -o changes.csv", width)
 
 
 def _changes_in(changes: Changes, group: str) -> Iterator[Change]:

@@ -125,6 +125,16 @@ def test_a_narrow_terminal_gets_short_lines(changes: Changes) -> None:
     assert shown.count(NARROW_DATE) == 10
 
 
+def test_no_line_is_wider_than_the_terminal(tmp_path: Path) -> None:
+    texts = [LONG, "/" + "目录" * 40, "/" + "قائمة" * 20, "/e" + "\u0301" * 90, "/\x1b[2J" * 9, "/a/" * 50]
+    before = [page(f"/before{text}", title=f"{text} {number}") for number, text in enumerate(texts)]
+    after = [page(f"/after{text}") for text in texts]
+    same = [[page(f"/same{text}", title=f"{text} {when}") for text in texts] for when in ("before", "after")]
+    changes = compared(tmp_path, {SHOP: [*before, *same[0]]}, {SHOP: [*after, *same[1]]})
+    for width in range(40, 121):
+        assert [line for line in report(changes, width).splitlines() if cell_len(line) > width] == []
+
+
 def test_totals_can_be_all(changes: Changes) -> None:
     assert report(changes, only_totals=True) == WHOLE.partition("\nRemoved:")[0]
 
@@ -165,7 +175,7 @@ def test_a_terminal_gets_the_sections_with_the_most_removals(tmp_path: Path) -> 
 
 
 def test_urls_of_other_hosts_have_their_own_sections(tmp_path: Path) -> None:
-    old = [entry(loc) for loc in ("https://a.example/a/1", "https://B.example/a/1?x=/y/", "ftp://c.example", "x")]
+    old = [entry(loc) for loc in ("https://www.a.example/a/1", "https://B.example/a/1?x=/y/", "ftp://c.example", "x")]
     shown = report(compared(tmp_path, {SHOP: [*old, *locs(1)]}, {SHOP: [*map(entry, locs(1))]}), only_totals=True)  # type: ignore[list-item]
     rows = [[cell.strip() for cell in line.split("│")] for line in shown.splitlines()[5:]]
     assert rows == [["/", "1"], ["/a/", "1"], ["b.example/a/", "1"], ["c.example/", "1"], rows[4], ["total", "4"]]
