@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -63,9 +66,16 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
             rows = output.write(map(output.AnyBatch, batches), destination)
             if path != "-":
                 output.tell(f"{rows:,} row{'' if rows == 1 else 's'}")
+            elif not opts.output and _is_redirected():
+                output.tell(f"The {rows:,} rows are TSV. For another format, add -o csv, or -o rows.csv for a file")
         else:
             _show(batches)
     return RunOutcome.WHOLE
+
+
+def _is_redirected() -> bool:
+    """Whether a user at a terminal has redirected standard output to a file."""
+    return sys.stderr.isatty() and stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _check_time(when: str, histories: Sequence[History]) -> None:
