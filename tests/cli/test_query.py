@@ -63,7 +63,7 @@ def test_a_pipe_gets_all_rows_as_tsv(folder: Path) -> None:
 
 
 def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
-    """Run *command*, in which QUERY stands for a query with a million rows."""
+    """Run *command*, in which QUERY means a query with a million rows."""
     query = f"{sys.executable} -m scrapy harvest query --store s 'select i from range(1000000) as r(i)'"
     bash = ["bash", "-c", command.replace("QUERY", query)]
     return subprocess.run(bash, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
