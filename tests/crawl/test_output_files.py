@@ -15,7 +15,7 @@ import signal
 import stat
 import subprocess
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -76,8 +76,8 @@ def started(crawl, endless, tmp_path):
     """Return a context with a crawl of the endless site that has written rows, as a process."""
 
     @contextmanager
-    def start(*names):
-        feeds = feeds_of(tmp_path, *names)
+    def start(*names, **options):
+        feeds = feeds_of(tmp_path, *names, **options)
         process = crawl.start(sitemap=f"{endless.url}/index.xml", emit="urls", feeds=feeds, settings=UNHURRIED)
         try:
             wait_until(lambda: len(parts(tmp_path)) == len(names) or process.poll() is not None)
@@ -146,6 +146,16 @@ def test_an_interrupted_run_puts_its_rows_beside_an_earlier_file(crawl, started,
     assert f"{path} stays as it was: the run ended early (shutdown); its {MANY:,} items are in {path}.partial" in log
     assert f"Stored jsonl feed ({MANY} items) in: {path}" not in log
     assert not list(tmp_path.glob(".*.part"))
+
+
+def test_an_interrupted_run_appends_its_rows_to_a_compressed_file(crawl, started, tmp_path):
+    path = tmp_path / "urls.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}\n"))
+    with started(path.name, overwrite=False) as process:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_SECONDS)
+    assert gzip.decompress(path.read_bytes()).count(b"\n") == MANY + 1
+    assert list(tmp_path.glob("*.partial")) == []
 
 
 def test_a_run_that_is_stopped_at_once_leaves_the_file_as_it_was(started, tmp_path):
@@ -373,6 +383,26 @@ def test_the_temporary_file_of_an_active_run_is_not_removed(tmp_path):
         one.touch()
     assert remove_left_overs(path) == [left]
     assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_a_file_in_a_protected_folder_is_overwritten(tmp_path, monkeypatch, code):
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("sitemap_harvest.integration.items.output_files.Replacement", refuse)
+    old_files(tmp_path, "urls.jsonl")
+    storage = FileFeedStorage(str(tmp_path / "urls.jsonl"), appends=False)
+    with pytest.raises(OSError, match="No space left") if code == errno.ENOSPC else nullcontext():
+        storage.check()
+        file = storage.open(None)
+        file.write(b"new")
+        assert storage.put(is_whole=False) is None
+        storage.store(file)
+    assert kept(tmp_path, "urls.jsonl") is (code == errno.ENOSPC)
+    with pytest.raises(OSError, match=os.strerror(code)):
+        FileFeedStorage(str(tmp_path / "new.jsonl"), appends=False).check()
 
 
 @pytest.mark.quick

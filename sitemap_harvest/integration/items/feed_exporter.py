@@ -154,8 +154,7 @@ class FeedExporter(feedexport.FeedExporter):
                 if slot.itemcount or slot.batch_id > 1 or not slot.store_empty:
                     continue
                 if (why := self._why_kept(slot, run.summary)) is not None:
-                    slot.store_empty = False
-                    tell_kept(slot.uri, why, exists=getattr(slot.storage, "exists", True))
+                    _keep(slot, why)
                     continue
                 empty = (kind.of([]) for kind in run.config.emit.values())
                 parts = (part for batch in empty for part in _accepted(batch, slot.filter))
@@ -172,9 +171,10 @@ class FeedExporter(feedexport.FeedExporter):
             return None
         if self._ended_early:
             return self._ended_early
-        feeds = {str(uri): options for uri, options in self.settings.getdict("FEEDS").items()}
-        is_wanted = self.settings.getpriority("FEED_STORE_EMPTY") or "store_empty" in feeds.get(slot.uri_template, {})
-        return None if summary.has_read or summary.is_stored or is_wanted else "the run has read no sitemap"
+        if summary.has_read or summary.is_stored or self.settings.getpriority("FEED_STORE_EMPTY"):
+            return None
+        given = {str(uri) for uri, options in self.settings.getdict("FEEDS").items() if "store_empty" in options}
+        return None if slot.uri_template in given else "the run has read no sitemap"
 
     def _check_replaced(self, slot: feedexport.FeedSlot) -> None:
         """Log an error if *slot* is for items that pipelines replaced, and no output gets those in their place."""
@@ -276,6 +276,13 @@ class FeedExporter(feedexport.FeedExporter):
             spider=spider,
             uri_template=slot.uri_template,
         )
+
+
+def _keep(slot: feedexport.FeedSlot, reason: str) -> None:
+    """Do not write the output of *slot*, which has no items."""
+    slot.store_empty = False
+    is_new = isinstance(slot.storage, feedexport.FileFeedStorage) and not Path(slot.storage.path).exists()
+    tell_kept(slot.uri, reason, exists=not is_new)
 
 
 def _give_up(slot: feedexport.FeedSlot) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
 import sys
 import weakref
-from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_PROTECTED_FOLDER = {errno.EACCES, errno.EPERM, errno.EROFS}
 _BLOCK_BYTES = 1024 * 1024
 
 
@@ -91,7 +92,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     @property
     def exists(self) -> bool:
-        """Whether there is a file, which an earlier run has written."""
+        """Whether there is a file, such as that of an earlier run."""
         return self._target.is_file()
 
     def check(self) -> None:
@@ -101,8 +102,17 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         self._target.parent.mkdir(parents=True, exist_ok=True)
         if self._target.exists():
             self._target.open("ab").close()  # it may be a folder, or protected
-        with suppress(PermissionError) if self.exists else nullcontext():
-            Replacement(self._target).discard()
+        if (new := self._replacement()) is not None:
+            new.discard()
+
+    def _replacement(self) -> Replacement | None:
+        """Return the new file; ``None`` if only the present one can be written. Raises :exc:`OSError`."""
+        try:
+            return Replacement(self._target)
+        except OSError as error:
+            if self.exists and error.errno in _PROTECTED_FOLDER:
+                return None
+            raise
 
     def open(self, spider: Spider) -> IO[bytes]:  # noqa: ARG002 - Scrapy's interface
         """Return the temporary file. Raises :exc:`OSError`."""
@@ -111,9 +121,8 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         self._target.parent.mkdir(parents=True, exist_ok=True)
         for part in remove_left_overs(self._target):
             logger.info("Removed %s, which a killed run has left behind", part)
-        try:
-            self._new = Replacement(self._target)
-        except PermissionError:  # the folder is read-only, but perhaps not the file
+        self._new = self._replacement()
+        if self._new is None:
             return self._target.open(self.write_mode)
         self._finalizer = weakref.finalize(self, _abandon, self._new, self.path)
         if self.write_mode == "ab" and self.exists:
@@ -125,13 +134,14 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     def put(self, *, is_whole: bool) -> Path | None:
         """Move the file to its place; return its path if it is elsewhere. Raises :exc:`OSError`.
 
-        If it is not whole, it does not replace another: then ``.partial`` is added to its name.
+        If it is not whole, it does not replace another, unless it has its content too: ``.partial`` is added to its
+        name.
         """
         if (new := self._taken()) is None:
             return None
         partial = Path(f"{self._target}.partial")
         try:
-            if not is_whole and self.exists:
+            if not is_whole and self.exists and self.write_mode == "wb":
                 new.commit(partial)
                 return partial
             new.commit()
