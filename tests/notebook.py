@@ -9,6 +9,8 @@ import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -25,10 +27,8 @@ class Notebook:
 
     def run(self, source: str) -> list[Any]:
         """Return the outputs of a cell, as in a notebook file. Raises an error if it does."""
-        from nbformat.v4 import new_code_cell
-
         cells = self._client.nb.cells
-        cells.append(new_code_cell(source))
+        cells.append(pytest.importorskip("nbformat.v4").new_code_cell(source))
         return self._client.execute_cell(cells[-1], len(cells) - 1).outputs
 
     def complete(self, code: str) -> list[str]:
@@ -42,11 +42,10 @@ class Notebook:
 
 @contextmanager
 def notebook(folder: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
-    """Yield a notebook in *folder*, with a kernel of its own."""
-    from nbclient import NotebookClient
-    from nbformat.v4 import new_notebook
-
-    client = NotebookClient(new_notebook(), timeout=_CELL_SECONDS, kernel_name="python3")
+    """Yield a notebook in *folder*, with a kernel of its own; skip the test where Jupyter is not installed."""
+    pytest.importorskip("ipykernel")
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat.v4")
+    client = nbclient.NotebookClient(nbformat.new_notebook(), timeout=_CELL_SECONDS, kernel_name="python3")
     with client.setup_kernel(cwd=str(folder), env=dict(environment)):
         yield Notebook(client)
 

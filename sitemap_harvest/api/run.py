@@ -62,6 +62,7 @@ def harvest(
         raise HarvestProcessError(_failure(code, log), log=log, result=result)
     report = result.summary
     if report.refused:
+        result.close()
         raise HarvestError(report.refused)
     if report.finish_reason == "output_failed":
         message = f"the result could not be written to {folder.path}; set TMPDIR to a folder on a larger disk"

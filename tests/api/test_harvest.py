@@ -193,6 +193,13 @@ def test_what_only_the_process_can_check_is_an_error_too(site: Site) -> None:
     assert site.requests == []
 
 
+def test_a_process_that_fails_is_an_error_with_its_log(site: Site) -> None:
+    with pytest.raises(HarvestProcessError, match="has failed with exit code 1; the last lines of its log:") as raised:
+        harvest(site.url, settings={"HTTPCACHE_ENABLED": "maybe"})
+    assert raised.value.log.splitlines()[-1].startswith("ValueError: Supported values for boolean settings are")
+    raised.value.result.close()
+
+
 def test_a_store_adds_the_changes(site: Site, tmp_path: Path) -> None:
     assert len(harvest(site.url, store=tmp_path / "store").changes) == 0
     site.pages["/s.xml"] = urlset("/b", "/c")
@@ -256,6 +263,7 @@ def test_a_table_outlives_its_result(site: Site, tmp_path: Path) -> None:
     assert len(list((tmp_path / "results").iterdir())) == 1
 
 
+@pytest.mark.service
 def test_data_frames(site: Site) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     result = harvest(site.url)

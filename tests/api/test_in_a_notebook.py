@@ -15,8 +15,7 @@ from tests.notebook import as_text, notebook
 from tests.site import Site, robots, urlset
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
-pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
+pytestmark = pytest.mark.service
 
 ROOT = Path(__file__).parents[2]
 START = "import asyncio\nfrom sitemap_harvest import harvest\nassert asyncio.get_running_loop().is_running()"
