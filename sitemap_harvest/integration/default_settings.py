@@ -62,7 +62,7 @@ COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 """The suffixes of compressed outputs."""
 
 FEED_EXPORTERS: dict[str, str] = FORMATS | dict.fromkeys(
-    COMPRESSIONS, "sitemap_harvest.integration.items.exporters.CompressedExporter"
+    COMPRESSIONS, "sitemap_harvest.integration.items.exporters.compressed_exporter"
 )
 """The formats; and the compressions, because for Scrapy, the last suffix is the format."""
 

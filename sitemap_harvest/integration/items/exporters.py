@@ -12,7 +12,7 @@ import logging
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 from itemadapter import ItemAdapter
@@ -341,11 +341,9 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
         return without_forbidden(text)
 
 
-class CompressedExporter(exporters.BaseItemExporter):
-    """The entry for a compression in ``FEED_EXPORTERS``, which this package's feed exporter replaces by a format."""
-
-    def __init__(self, *_args: Any, **_options: Any) -> None:
-        raise OptionError("compressed outputs such as urls.jsonl.gz need the feed exporter of sitemap_harvest")
+def compressed_exporter(*_args: Any, **_options: Any) -> NoReturn:
+    """Raise an error: the entry for a compression in ``FEED_EXPORTERS``, which only our feed exporter replaces."""
+    raise OptionError("compressed outputs such as urls.jsonl.gz need the feed exporter of sitemap_harvest")
 
 
 def _indented(text: str, width: int) -> str:
