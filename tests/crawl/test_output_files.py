@@ -191,6 +191,15 @@ def test_a_run_that_has_read_nothing_leaves_the_file_as_it_was(crawl, serve, tmp
     assert [row["result"] for row in lines(tmp_path / "sites.jsonl")] == ["unreachable"]
 
 
+def test_a_run_that_has_read_nothing_writes_nothing_to_other_storages(crawl, serve):
+    site = serve({"/s.xml": Page("", status=500)})
+    settings = {"FEED_STORAGES": {"tests.crawl.parts": "tests.crawl.parts.NoStorage"}}
+    feeds = {"tests.crawl.parts:no": {"format": "jsonl"}, "stdout:": {"format": "json"}}
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feeds, settings=settings)
+    assert "tests.crawl.parts:no stays as it was: the run has read no sitemap" in run.log
+    assert "Stored json feed (0 items) in: stdout:" in run.log
+
+
 @pytest.mark.parametrize(
     ("urls", "arguments"),
     [
