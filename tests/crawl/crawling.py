@@ -188,7 +188,10 @@ class Runner:
         """Return the arguments of ``scrapy``."""
         (self.folder / "stats.json").unlink(missing_ok=True)
         if "-O" not in options and "-o" not in options:
-            feeds = self.feeds(has_store="store" in arguments) if feeds is None else feeds
+            if feeds is None:
+                feeds = self.feeds(has_store="store" in arguments)
+                for file in feeds:  # an interrupted run would leave those of the last run as they are
+                    Path(file).unlink(missing_ok=True)
             settings = {"FEEDS": feeds, **(settings or {})}
         settings = {**_SETTINGS, **(settings or {})}
         own = {_STATS: 0} | ({_SHORT_TIMEOUTS: 0} if "TEST_HANGING" in settings else {})

@@ -209,7 +209,7 @@ def test_a_rejected_run_has_a_record(close, given, settings, words):
         pytest.param([], 2, id="no-target"),
         pytest.param(["a.example", "-s", "SITEMAP_HARVEST_LOG=xml"], 2, id="setting"),
         pytest.param(["a.example", "-a", "emit=urls,sitemaps", "-O", "b.jsonl"], 2, id="output"),
-        pytest.param(["none.xml"], 3, id="nothing"),
+        pytest.param(["-a", "sitemap=none.xml"], 3, id="nothing"),
         pytest.param(["s.xml"], 0, id="whole"),
         pytest.param(["s.xml", "-s", 'ITEM_PIPELINES={"parts.Unopened": 1}'], 1, id="pipeline-that-cannot-be-opened"),
         pytest.param(["s.xml", "-s", 'ITEM_PIPELINES={"parts.Unmade": 1}'], 1, id="pipeline-that-cannot-be-made"),
@@ -249,7 +249,7 @@ def test_a_stopped_or_aborted_run_has_a_record(serve, crawl, tmp_path, times):
         process.kill()
     record = normal((tmp_path / "c.json").read_text(), site=site.url)
     assert record["finish_reason"] in ({"shutdown"} if times == 1 else {"shutdown", None})
-    assert (record["verdict"], record["exit_code"]) == ("partly-failed", 4)
+    assert (record["verdict"], record["exit_code"]) == ("interrupted", 130)
     assert record["counts"]["urls"] > 0
 
 
