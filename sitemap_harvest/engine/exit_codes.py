@@ -48,7 +48,7 @@ class RunOutcome(StrEnum):
 _MEANINGS = {
     RunOutcome.WHOLE: "URLs were harvested, and nothing failed.",
     RunOutcome.NOT_STARTED: "Scrapy could not start.",
-    RunOutcome.WRONG_USAGE: "An option, argument or setting is invalid. Nothing was fetched.",
+    RunOutcome.WRONG_USAGE: "An option, argument or setting is invalid. Nothing was fetched or written.",
     RunOutcome.NOTHING_FOUND: "No URL was harvested: no URL was found, or the filters dropped all URLs.",
     RunOutcome.PARTLY_FAILED: "URLs were harvested, but part of the run failed.",
     RunOutcome.BLOCKED: "No URL was found: all targets are blocked.",
