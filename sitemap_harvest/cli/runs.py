@@ -160,6 +160,7 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
 def _columns(site: str, run: Run) -> dict[str, Any]:
     changes = ", ".join(f"{count:,} {kind}" for kind, count in run.changes.items() if count)
     result = "" if run.result in {None, SiteResult.FOUND} else f" ({run.result})"
+    no_change = "none" if run.complete else "unknown" if result else "none found"
     return {
         "site": site,
         "run": run.id,
@@ -167,6 +168,6 @@ def _columns(site: str, run: Run) -> dict[str, Any]:
         "seconds": round((run.ended_at - run.started_at).total_seconds(), 1),
         "documents": run.documents,
         "URLs": run.urls,
-        "changes": changes or ("first" if run.baseline is None else "none" if run.complete else "none found"),
+        "changes": changes or ("first" if run.baseline is None else no_change),
         "complete": f"{'yes' if run.complete else 'no'}{result}",
     }

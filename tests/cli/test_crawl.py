@@ -347,3 +347,28 @@ def test_ctrl_c_says_what_it_does_and_gives_exit_code_130(times: int, tmp_path: 
         ("/a.xml", "read", None),
         ("/b.xml", "interrupted", "the run ended before the document was requested"),
     ]
+
+
+def test_a_run_that_could_not_read_a_sitemap_does_not_claim_that_nothing_has_changed(tmp_path: Path) -> None:
+    command = ("crawl", "-a", "store=snapshots", "-a", "emit=changes")
+    with Site({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a", "/b")}) as site:
+        first = harvest(*command, site.url, cwd=tmp_path)
+        second = harvest(*command, site.url, cwd=tmp_path)
+        site.pages["/s.xml"] = Page("no", status=403)
+        third = harvest(*command, site.url, cwd=tmp_path)
+    lines = [[line for line in run.stderr.splitlines() if "snapshot" in line] for run in (first, second, third)]
+    assert lines == [
+        ["1 first snapshot: nothing to compare with.", "Stored 1 snapshot with 2 different URLs."],
+        ["Since the last snapshot: nothing has changed.", "Stored 1 snapshot with 2 different URLs."],
+        [
+            "Since the last snapshot: unknown, because no sitemap was read.",
+            "Stored 1 snapshot with 2 different URLs; 2 of the entries are from earlier runs.",
+        ],
+    ]
+    runs = forked.scrapy("harvest", "runs", "--store", "snapshots", cwd=tmp_path).stdout.splitlines()[2:]
+    cells = [[cell.strip() for cell in line.split("│")] for line in runs]
+    assert [(urls, changes, complete) for *_, urls, changes, complete in cells] == [
+        ("2", "first", "yes"),
+        ("2", "none", "yes"),
+        ("2", "unknown", "no (blocked)"),
+    ]
