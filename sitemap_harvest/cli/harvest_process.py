@@ -67,7 +67,6 @@ def main() -> None:
 def settings_of(job: Mapping[str, Any]) -> Settings:
     """Return the settings of the run: the package's, those of the user, and those that return its result."""
     settings = Settings()
-    settings.setdict(ALL, priority="project")
     settings.setdict({"STATS_DUMP": False, "SITEMAP_HARVEST_LOG": "json", "LOG_LEVEL": job["log_level"]}, "project")
     settings.setdict(job["settings"], priority="cmdline")
     feeds = {
@@ -81,6 +80,7 @@ def settings_of(job: Mapping[str, Any]) -> Settings:
         for kind, path in job["files"].items()
     }
     own = {
+        "ADDONS": {**ALL["ADDONS"], **settings.getdict("ADDONS")},
         "FEED_EXPORTERS": {**settings.getdict("FEED_EXPORTERS"), "arrow": _EXPORTER},
         "FEED_STORAGES": {**settings.getdict("FEED_STORAGES"), "stream": _STORAGE},
         "FEEDS": {**settings.getdict("FEEDS"), **feeds},

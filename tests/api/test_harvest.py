@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from scrapy.settings import Settings
 
 import sitemap_harvest
 from sitemap_harvest import ArgumentError, HarvestError, HarvestProcessError, HarvestResult, OptionError, harvest
 from sitemap_harvest.config.arguments import ARGUMENTS
+from sitemap_harvest.integration.default_settings import PLAIN
 from tests.api.processes import has_open, is_running, linux, process_of_run
 from tests.site import Site, index, robots, urlset
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -109,6 +111,7 @@ def test_a_site_with_a_flaw_is_harvested_into_tables() -> None:
 def test_a_run_that_reads_everything_is_complete(site: Site) -> None:
     with harvest([site.url], limit=5, include="/a", settings={"RETRY_TIMES": 0}) as result:
         assert (locs(result), result.complete) == ([f"{site.url}/a"], True)
+    assert site.user_agents == {PLAIN["USER_AGENT"]}
     for table in result.tables.values():
         with pytest.raises(HarvestError, match="the result was closed"):
             len(table)
@@ -376,6 +379,18 @@ def test_fields_that_a_pipeline_adds_are_columns(site: Site, tmp_path: Path, mon
     result = harvest(site.url, settings={"ITEM_PIPELINES": {"their_pipelines.AddsSource": 1}})
     assert result.urls["source"].to_pylist() == ["x", "x"]
     assert [row["source"] for row in result.urls] == ["x", "x"]
+
+
+def test_settings_may_be_those_of_a_project(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_project.py").write_text(
+        "class AddOn:\n    def update_settings(self, settings):\n        settings.set('USER_AGENT', 'his', 'addon')\n"
+        "ADDONS = {AddOn: 1}\nDOWNLOADER_MIDDLEWARES = {}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = Settings()
+    settings.setmodule("their_project")
+    assert locs(harvest(site.url, settings=settings)) == [f"{site.url}/a", f"{site.url}/b"]
+    assert site.user_agents == {"his"}
 
 
 def test_settings_may_have_outputs_of_their_own(site: Site, tmp_path: Path) -> None:
