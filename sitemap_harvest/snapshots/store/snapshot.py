@@ -81,11 +81,11 @@ class Snapshot:
     def pending(self) -> Pending:
         """The rows that no document lists any more, and whose removal is not certain yet."""
         table = self._history.table("pending", [self.run.id])
+        if not table.num_rows:
+            return Pending(RowRanges.joined([]), [], [])
         since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
-        document = np.empty(0, dtype=np.int64)
-        if since:
-            urls = self.sitemaps().column("url").combine_chunks()
-            document = pc.index_in(table.column("document"), urls).to_numpy().astype(np.int64)
+        urls = self.sitemaps().column("url").combine_chunks()
+        document = pc.index_in(table.column("document"), urls).to_numpy().astype(np.int64)
         return Pending(row_ranges_of(table, document), since, runs)
 
     def references(self) -> dict[str, list[SitemapRef]]:
@@ -107,6 +107,8 @@ class Snapshot:
         ledger = self.sitemaps()
         runs = pc.if_else(pc.is_null(ledger["left"]), ledger["rows_from"], pa.scalar(None, pa.string()))
         table = self._history.table(name, pc.unique(runs).drop_null().to_pylist())
+        if not table.num_rows:  # few sites have references
+            return table, np.empty(0, dtype=np.int64)
         index = pc.index_in(readings(table["run"], table["document"]), readings(runs, ledger["url"]).combine_chunks())
         is_wanted = index.is_valid()
         return table.filter(is_wanted), index.filter(is_wanted).to_numpy().astype(np.int64)
@@ -208,7 +210,8 @@ def readings(runs: pa.ChunkedArray, documents: pa.ChunkedArray) -> pa.ChunkedArr
 
 def ledger_of(table: pa.Table) -> pa.Table:
     """Return the document records in *table*, one of the store, with the columns of :class:`LedgerBatch`."""
-    return table.drop_columns(["run", "robots_text"]).combine_chunks().cast(LedgerBatch.schema())
+    ledger, schema = table.drop_columns(["run", "robots_text"]).combine_chunks(), LedgerBatch.schema()
+    return ledger if ledger.schema.equals(schema) else ledger.cast(schema)
 
 
 def references_of(table: pa.Table) -> dict[str, list[SitemapRef]]:

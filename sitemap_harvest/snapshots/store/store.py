@@ -47,6 +47,8 @@ RUNS = "runs"
 _STORE = "store.json"
 _SITE = "site.json"
 _SITES = "sites"
+_READ_TWICE = frozenset({"row_ranges", "references"})
+_SMALL_ROWS = 100  # of a file that is held in memory while its site is open: some 10 KB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ class Run:
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON-compatible values."""
         times = {name: getattr(self, name).isoformat() for name in ("started_at", "ended_at")}
-        return dataclasses.asdict(self) | times
+        return _values_of(self) | times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,7 @@ class Manifest:
             "format": FORMAT,
             "next_row": self.next_row,
             "runs": [run.to_json() for run in self.runs],
-            "files": [dataclasses.asdict(file) for file in self.files],
+            "files": [_values_of(file) for file in self.files],
         }
         text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
         folder.put(MANIFEST, gzip.compress(text.encode(), mtime=0))
@@ -131,8 +133,16 @@ class Manifest:
 
 def _of_json(cls: type[_T], values: Mapping[str, Any]) -> _T:
     """Return the instance of *cls* with *values*. Fields of later versions are ignored."""
-    names = [one.name for one in dataclasses.fields(cls) if one.name in values]
+    names = [name for name in _NAMES[cls] if name in values]
     return cls(**{name: _DECODERS[name](values[name]) if name in _DECODERS else values[name] for name in names})
+
+
+def _values_of(one: Run | StoredFile) -> dict[str, Any]:
+    """Return the fields of *one*. Not ``asdict()``, which copies their values, field by field."""
+    return {name: getattr(one, name) for name in _NAMES[type(one)]}
+
+
+_NAMES: dict[type[Any], list[str]] = {cls: [one.name for one in dataclasses.fields(cls)] for cls in (Run, StoredFile)}
 
 
 def check_format(number: object, folder: Folder) -> None:
@@ -228,13 +238,18 @@ def folder_name(site: str) -> str:
 class History:
     """The finished runs of one site, oldest first."""
 
-    def __init__(self, site: str, folder: Folder, manifest: Manifest | None = None) -> None:
+    def __init__(
+        self, site: str, folder: Folder, manifest: Manifest | None = None, *, earlier: History | None = None
+    ) -> None:
         """Open the history of *site* in *folder*. Files are read on first use.
 
-        *manifest*: a manifest that is not in the folder yet; ``None``: the one that is.
+        *manifest*: a manifest that is not in the folder yet; ``None``: the one that is. *earlier*: the same
+        history with fewer runs, whose small files need not be read again.
         """
         self.site = site
         self.folder = folder
+        self.small_tables: dict[str, pa.Table] = {} if earlier is None else earlier.small_tables
+        """Tables that were read, by the name of the file: see :meth:`_read`."""
         if manifest is not None:
             self.__dict__["manifest"] = manifest
 
@@ -298,13 +313,25 @@ class History:
         wanted = pa.array(sorted(runs), pa.string())
         for file in self.manifest.files:
             if file.table == name and any(file.runs[0] <= run <= file.runs[1] for run in runs):
-                table = read_table(self.folder, file)
+                table = self._read(file)
+                if file.runs[0] == file.runs[1]:
+                    yield table
+                    continue
                 is_wanted = pc.is_in(table.column("run"), wanted)
                 yield table if pc.all(is_wanted).as_py() else table.filter(is_wanted)  # which copies
 
     def table(self, name: str, runs: Collection[str]) -> pa.Table:
         """Return the data of *runs* in the table *name*, as for :meth:`tables`."""
-        return pa.concat_tables([SCHEMAS[name].empty_table(), *self.tables(name, runs)])
+        found = list(self.tables(name, runs))
+        return found[0] if len(found) == 1 else pa.concat_tables([SCHEMAS[name].empty_table(), *found])
+
+    def _read(self, file: StoredFile) -> pa.Table:
+        """Return the data of *file*. What documents list is read for two snapshots, the last one and the next one."""
+        if (table := self.small_tables.get(file.name)) is None:
+            table = read_table(self.folder, file)
+            if file.table in _READ_TWICE and file.count <= _SMALL_ROWS:
+                self.small_tables[file.name] = table
+        return table
 
     def unfinished(self) -> list[str]:
         """Return the ids of runs that have not ended: they are still running, or were interrupted."""

@@ -51,6 +51,8 @@ SCHEMAS = {
 }
 
 FILE_ROWS = 20_000  # per file: some 10 MB of rows in memory
+_FEW_ROWS = 20
+"""With fewer rows, only the texts of robots.txt are compressed: a file has 30 columns, and each is compressed alone."""
 _FEW_VALUES = [
     "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason"
 ]  # fmt: skip
@@ -117,6 +119,8 @@ class TableWriter:
             [one.name for one, values in columns if not one.nullable or values.null_count < len(values)]
         )
         options: dict[str, Any] = {"compression": "zstd", "compression_level": 9, "write_statistics": False}
+        if data.num_rows <= _FEW_ROWS and self._table != "rows":
+            options |= {"compression": {"robots_text": "zstd"}, "compression_level": {"robots_text": 9}}
         if self._table == "rows":
             options["column_encoding"] = {name: one for name, one in _ENCODINGS.items() if name in data.schema.names}
             options["use_dictionary"] = [name for name in _FEW_VALUES if name in data.schema.names]
@@ -163,12 +167,15 @@ def _with_all_columns(data: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = []
     for field in schema:
         if field.name in data.schema.names:
-            columns.append(data.column(field.name).cast(field.type))
+            column = data.column(field.name)
+            columns.append(column if column.type == field.type else column.cast(field.type))
             continue
-        value: Any = None  # the column was empty, or did not exist when the file was written
-        if not field.nullable:
-            value = [] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0
-        columns.append(pa.repeat(pa.scalar(value, field.type), data.num_rows))
+        # The column was empty, or did not exist when the file was written.
+        if field.nullable:
+            columns.append(pa.nulls(data.num_rows, field.type))
+        else:
+            value: Any = [] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0
+            columns.append(pa.repeat(pa.scalar(value, field.type), data.num_rows))
     return pa.Table.from_arrays(columns, schema=schema)
 
 

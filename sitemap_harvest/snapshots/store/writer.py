@@ -188,7 +188,7 @@ class SiteWriter:
         return self._snapshot(run)
 
     def _snapshot(self, run: Run) -> Snapshot:
-        history = History(self.history.site, self.history.folder, self._manifest(run))
+        history = History(self.history.site, self.history.folder, self._manifest(run), earlier=self.history)
         return Snapshot(run, history, ledger=self._ledger)
 
     def _manifest(self, *run: Run) -> Manifest:
