@@ -94,8 +94,11 @@ def test_an_error_in_a_pipeline_loses_one_item(crawl, source, way):
 @pytest.mark.quick
 @pytest.mark.parametrize("way", ["auto", "rows"])
 def test_of_many_errors_in_a_pipeline_the_first_is_logged(crawl, source, way):
-    run = harvest(crawl, source, "Fail", "DropEven", way=way, calm=False)
-    assert out(crawl) == []
+    (crawl.folder / "out.jsonl").write_text('{"loc": "kept"}\n')
+    overwrite = {f"{crawl.folder}/out.jsonl": {"format": "jsonl", "overwrite": True}}
+    run = harvest(crawl, source, "Fail", "DropEven", way=way, calm=False, FEEDS=overwrite)
+    assert out(crawl) == [{"loc": "kept"}]
+    assert "out.jsonl stays as it was: a pipeline failed on items, and none are left" in run.log
     assert lost(run) == {"tests.crawl.parts.Fail": 6}
     assert "tests.crawl.parts.Fail failed on the UrlEntry https://a.example/p1: KeyError('price')." in run.errors[0]
     assert run.errors[1].endswith("tests.crawl.parts.Fail failed on 6 items, which are lost")
@@ -127,6 +130,7 @@ def test_an_item_that_a_pipeline_forgets_to_return_affects_no_other(crawl, sourc
     assert "item_dropped_count" not in run.stats
     assert lost(run) == {"tests.crawl.parts.Forgetful": 4}
     assert "TypeError('process_item() returned None, which is not an item')" in run.errors[0]
+    assert run.errors[0].endswith("More failures of this pipeline are counted, not logged")
     assert len(run.errors) == 2
 
 
@@ -304,3 +308,15 @@ def test_unwanted_document_records_travel_together_past_pipelines_for_batches(cr
     assert [row["url"] for row in rows] == [f"{site.url}{path}" for path in numbered(150)]
     assert run.stats["item_scraped_count"] == len(run.ledger) == 152
     assert {name: count for name, count in run.stats.items() if name.startswith("heard/")} == heard
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_items_of_another_type_that_no_feed_selects_are_counted(crawl, source, way):
+    feeds = {f"{crawl.folder}/out.jsonl": {"format": "jsonl", "item_classes": ["sitemap_harvest.UrlEntry"]}}
+    run = harvest(crawl, source, "ToDict", way=way, calm=False, FEEDS=feeds)
+    assert out(crawl) == []
+    (line,) = run.errors
+    assert "out.jsonl: pipelines replaced 6 UrlEntry items by dict items, which no output gets" in line
+    other = {"format": "jsonl", "item_classes": ["builtins.dict"]}
+    harvest(crawl, source, "ToDict", way=way, FEEDS={**feeds, f"{crawl.folder}/other.jsonl": other})
+    assert len(lines(crawl.folder / "other.jsonl")) == 6

@@ -20,6 +20,7 @@ from scrapy.utils.misc import load_object
 from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.config.arguments import EMIT
+from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArgumentError, OptionError
 from sitemap_harvest.files import is_device
@@ -171,18 +172,23 @@ class FeedExporter(feedexport.FeedExporter):
             return None
         if self._ended_early:
             return self._ended_early
-        if summary.has_read or summary.is_stored or self.settings.getpriority("FEED_STORE_EMPTY"):
+        is_lost = LOST_ITEMS in self.crawler.stats.get_stats()
+        has_read = (summary.has_read or summary.is_stored) and not is_lost
+        if has_read or self.settings.getpriority("FEED_STORE_EMPTY"):
             return None
         given = {str(uri) for uri, options in self.settings.getdict("FEEDS").items() if "store_empty" in options}
-        return None if slot.uri_template in given else "the run has read no sitemap"
+        if slot.uri_template in given:
+            return None
+        return "a pipeline failed on items, and none are left" if is_lost else "the run has read no sitemap"
 
     def _check_replaced(self, slot: feedexport.FeedSlot) -> None:
         """Log an error if *slot* is for items that pipelines replaced, and no output gets those in their place."""
         assert self.crawler.engine is not None  # noqa: S101 - for mypy: it is running
         replaced: Mapping[tuple[type, type], int] = getattr(self.crawler.engine.scraper.itemproc, "replaced", {})
+        classes = {one: getattr(one.filter, "item_classes", ()) for one in self.slots}
         for (kind, given), items in replaced.items():
-            is_for_kind = issubclass(kind, slot.filter.item_classes or ())
-            if is_for_kind and not any(issubclass(given, one.filter.item_classes or object) for one in self.slots):
+            is_written = any(issubclass(given, wanted or object) for wanted in classes.values())
+            if not is_written and issubclass(kind, classes[slot]):
                 logger.error(
                     "%s: pipelines replaced %s %s items by %s items, which no output gets: add this class to its "
                     "item_classes",

@@ -269,7 +269,8 @@ class BatchItemProcessor(ItemPipelineManager):
         await self.crawler.signals.send_catch_log_async(signal=signals.item_dropped, exception=error, **facts)
 
     def _lose(self, item: Any, lost: _Lost) -> None:
-        hint = not self._as_dicts and not isinstance(item, Batch)
+        # An error without a traceback is one of ours: the pipeline has returned something else.
+        hint = not self._as_dicts and not isinstance(item, Batch) and lost.error.__traceback__ is not None
         self._log.lose(item, lost.error, lost.pipeline, self._spider, hint=hint)
 
 
