@@ -15,18 +15,12 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from scrapy import signals
-from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.settings import Settings
-
-from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.escape import escape_log
-from sitemap_harvest.integration.default_settings import ALL
-from sitemap_harvest.reporting.json_log import start_log
-from sitemap_harvest.spiders.sitemap import SitemapSpider
+from sitemap_harvest.cli.start import begin_start, end_start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from scrapy.settings import Settings
 
 _GRACE_SECONDS = 10  # to end orderly: a host may hang, and nobody waits for the result
 _EXPORTER = "sitemap_harvest.integration.items.arrow_exporter.ArrowExporter"
@@ -35,6 +29,14 @@ _STORAGE = "sitemap_harvest.integration.items.arrow_exporter.StreamStorage"
 
 def main() -> None:
     """Run the job in the standard input."""
+    begin_start()
+    from scrapy import signals  # these and others take most of the start
+    from scrapy.crawler import AsyncCrawlerProcess
+
+    from sitemap_harvest.escape import escape_log
+    from sitemap_harvest.reporting.json_log import start_log
+    from sitemap_harvest.spiders.sitemap import SitemapSpider
+
     job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that has started this one
     settings = settings_of(job)
     escape_log()
@@ -57,6 +59,7 @@ def main() -> None:
         Thread(target=wait, daemon=True).start()
 
     crawler.signals.connect(watch, signal=signals.spider_opened, weak=False)
+    end_start()
     process.crawl(crawler, **job["arguments"])
     process.start()
     if left:  # the caller may have been killed, and then removes nothing
@@ -66,6 +69,11 @@ def main() -> None:
 
 def settings_of(job: Mapping[str, Any]) -> Settings:
     """Return the settings of the run: the package's, those of the user, and those that return its result."""
+    from scrapy.settings import Settings
+
+    from sitemap_harvest.config.arguments import EMIT
+    from sitemap_harvest.integration.default_settings import ALL
+
     settings = Settings()
     settings.setdict({"STATS_DUMP": False, "SITEMAP_HARVEST_LOG": "json", "LOG_LEVEL": job["log_level"]}, "project")
     settings.setdict(job["settings"], priority="cmdline")
