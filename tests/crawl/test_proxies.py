@@ -234,6 +234,8 @@ def test_an_unusable_proxy_is_reported_without_its_password(crawl, answer, over_
         hanging = [url for url, (_, reason) in zip(urls, (over_http, over_https), strict=True) if "timeout" in reason]
         settings = {"LOG_LEVEL": "DEBUG", "ROBOTSTXT_OBEY": "False", "TEST_HANGING": ",".join(hanging)}
         run = crawl(sitemap=" ".join(urls), environment=through(impostor.address), settings=settings)
+    if over_http[0] == "blocked":  # so of the two errors, only that of the tunnel is one to retry
+        assert run.stats["retry/max_reached"] == 1
     shown = impostor.address.replace(f"{LOGIN}@", "")
     for url, (outcome, reason) in zip(urls, (over_http, over_https), strict=True):
         row = run.row(url)

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from sitemap_harvest.errors import StoreError
+from sitemap_harvest.errors import MissingPackageError, StoreError
 from sitemap_harvest.snapshots.store import row_store
 from tests.services import lacking
 from tests.snapshots.store.making import SITE, Making, entry, locs
@@ -88,5 +88,5 @@ def test_rows_in_other_libraries(store):
 
 def test_a_missing_library_is_an_error(store, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
-    with pytest.raises(StoreError, match="polars is not installed: pip install polars"):
+    with pytest.raises(MissingPackageError, match="polars is not installed: pip install polars"):
         store.latest(SITE).to_polars()
