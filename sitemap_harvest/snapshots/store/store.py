@@ -248,8 +248,7 @@ class History:
         """
         self.site = site
         self.folder = folder
-        self.small_tables: dict[str, pa.Table] = {} if earlier is None else earlier.small_tables
-        """Tables that were read, by the name of the file: see :meth:`_read`."""
+        self._small: dict[str, pa.Table] = {} if earlier is None else earlier._small  # noqa: SLF001 - of the same class
         if manifest is not None:
             self.__dict__["manifest"] = manifest
 
@@ -327,10 +326,10 @@ class History:
 
     def _read(self, file: StoredFile) -> pa.Table:
         """Return the data of *file*. What documents list is read for two snapshots, the last one and the next one."""
-        if (table := self.small_tables.get(file.name)) is None:
+        if (table := self._small.get(file.name)) is None:
             table = read_table(self.folder, file)
             if file.table in _READ_TWICE and file.count <= _SMALL_ROWS:
-                self.small_tables[file.name] = table
+                self._small[file.name] = table
         return table
 
     def unfinished(self) -> list[str]:
