@@ -348,6 +348,8 @@ def _writer(kind: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_list(kind):
         write_one = _writer(kind.value_type)
         return lambda value: list(map(write_one, value)) if isinstance(value, (list, tuple)) else value
+    if pa.types.is_timestamp(kind):  # inside a record; as text if it was a dictionary of JSON values
+        return lambda value: datetime.fromisoformat(value) if isinstance(value, str) else value
     if not pa.types.is_struct(kind):
         return lambda value: value
     parts = {field.name: _writer(field.type) for field in kind}
@@ -396,7 +398,8 @@ def _reader(hint: Any) -> Callable[[Any], Any] | None:
         if not issubclass(record, ItemRecord):
             return record(**values)
         row = record.__new__(record)
-        row.__dict__ = values  # with added fields; and four times as fast as to call __init__()
+        # With added fields, and four times as fast as to call __init__(). One record is frozen.
+        object.__setattr__(row, "__dict__", values)
         return row
 
     return make

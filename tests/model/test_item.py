@@ -6,9 +6,13 @@ import copy
 import pickle
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.integration.items import item_types  # registers the adapter
 from sitemap_harvest.model import UrlBatch, UrlEntry
+from tests.model.records import records_of
 
 
 @pytest.fixture
@@ -82,3 +86,13 @@ def test_itemadapter_adds_and_deletes_fields(item):
     assert adapter.asdict() == dict(item)
     assert dict(adapter.get_field_meta("source")) == {}
     assert "json_schema_extra" in adapter.get_field_meta("lastmod")
+
+
+@pytest.mark.parametrize("kind", EMIT.values())
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=5, deadline=None)
+@given(data=st.data())
+def test_a_dictionary_of_json_values_becomes_the_same_record_again(kind, data):
+    row = data.draw(records_of(kind.row_type))
+    (batch,) = item_types.gathered(kind, list(item_types.json_dicts(kind.of([row]))))
+    assert isinstance(batch, kind)
+    assert list(batch.rows()) == [row]
