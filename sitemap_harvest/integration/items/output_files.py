@@ -178,6 +178,5 @@ def _abandon(new: Replacement, name: str) -> None:
 
 def tell_kept(uri: str, reason: str, *, exists: bool = True) -> None:
     """Log that the output *uri* keeps the content of an earlier run."""
-    text = "%s stays as it was: %s" if exists else "%s is not written: %s"
-    uri = without_login(uri)
-    logger.warning(text, uri, reason, extra=fields("output-kept", output=uri))
+    uri, what = without_login(uri), "stays as it was" if exists else "is not written"
+    logger.warning("%s %s: %s", uri, what, reason, extra=fields("output-kept", output=uri))
