@@ -134,7 +134,7 @@ class _CrawlerProcess(AsyncCrawlerProcess):
         super()._log_shutdown(signum)
         waiting = len(self.crawler.engine.downloader.active) if self.crawler.engine else 0
         responses = f"{waiting} response{'' if waiting == 1 else 's'}"
-        timeout = self.settings.getfloat("DOWNLOAD_TIMEOUT")
+        timeout = self.crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
         wait = f", and waits for {responses} (at most {timeout:g} seconds)" if waiting else ""
         tell(f"Interrupted: the run requests no more documents{wait}, and keeps what it has read.")
         again = "Press Ctrl-C again" if signum == SIGINT else "Send the signal again"

@@ -25,7 +25,7 @@ NOT_RUN = {
         "it makes the environment that the tests run in; the command at its end is in docs/start.md",
         "it is the command that runs the tests",
     ],
-    "run-in-docker": ["needs Docker"] * 2,
+    "run-in-docker": ["needs Docker"] * 3,
     "use-on-windows-and-macos": ["needs Windows", "needs macOS"],
     "run-on-scrapyd": ["it would change the services of the machine"],
     "receive-pings": ["needs nginx and a certificate"],
