@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sitemap_harvest.config.arguments import ARGUMENTS
-from sitemap_harvest.config.site_lists import FileKind, host_in, kind_of_file
+from sitemap_harvest.config.site_lists import FileKind, host_in, kind_of_file, without_typo
 from sitemap_harvest.errors import ArgumentError, probably_meant
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import without_user
@@ -74,6 +74,8 @@ def _argument_for(target: str) -> str:
         return "site" if is_site(target) else "sitemap"
     if os.path.exists(target):  # noqa: PTH110 - Path raises on a long text
         return _argument_for_path(target)
+    if url := without_typo(target.strip()):
+        raise _error(target, f"TARGET {target!r} is not a URL: write {url}")
     address = without_user(f"//{target.strip()}")[2:]
     host = address.partition("/")[0]
     if _PATH.match(target) or _is_missing_file(host, has_path="/" in address.strip("/")):
@@ -91,8 +93,11 @@ def _argument_for_path(path: str) -> str:
         kind = kind_of_file(path) if Path(path).is_file() else FileKind.DOCUMENT  # reading a pipe would empty it
     except OSError:  # reported when it is read
         return "sitemap"
+    if kind is FileKind.TABLE:
+        hint = "save it as a text or CSV file with one column of hosts"
+        raise _error(path, f"TARGET {path!r} is a spreadsheet, or has several columns of hosts: {hint}")
     if kind in {FileKind.MIXED, FileKind.HOME_PAGES}:
-        what = "both hosts and pages" if kind is FileKind.MIXED else "only home pages of one site"
+        what = "both sites and pages" if kind is FileKind.MIXED else "only home pages of one site"
         choice = f"to search sites for sitemaps, use -a sites={path}; to read a list of URLs, use -a sitemap={path}"
         raise _error(path, f"TARGET {path!r} may be a list of sites or of URLs, because it lists {what}: {choice}")
     return "sites" if kind is FileKind.SITES else "sitemap"

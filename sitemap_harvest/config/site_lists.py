@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.urls import WHITESPACE, has_known_suffix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 _HOST = re.compile(
     r"(?P<name>(?:[^\W_](?:[\w\-]*[^\W_])?\.)+[^\W\d_]{2,}\.?|localhost|\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?(?=[/?#]|$)",
@@ -25,8 +25,11 @@ _HOST = re.compile(
 _HOME = re.compile(r"https?://([^/?#\s]+)/?", re.IGNORECASE)
 _PAGE = re.compile(r"https?://[^/?#\s,;\"]+(?:/[^\s,;\"]|[?#])", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
+_WRONG_SCHEME = re.compile(r"(https?)(?::/?|//)(?!/|\d+(?:/|$)|$)", re.IGNORECASE)
 _HEADER = re.compile(r"(?:root[ _])?(?:domain|host|site|url|website)(?:[ _]?name)?s?", re.IGNORECASE)
 _DELIMITERS = "\t,;"
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
+_PACKED = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # ZIP, and the format of Office up to 2003
 _TELLING_LINES = 100  # enough to recognize columns
 _TELLING_BYTES = 64 * 1024
 _MAX_LINE_CHARS = 4 * 1024  # of a row; the csv module rejects long cells
@@ -43,7 +46,9 @@ class FileKind(StrEnum):
     HOME_PAGES = "home pages"
     """Only home pages of one site: a list of sites, or of URLs."""
     MIXED = "mixed"
-    """Hosts, and URLs of pages."""
+    """Hosts, and URLs of pages; or home pages of several sites, and no more other pages than these."""
+    TABLE = "table"
+    """A spreadsheet, or a table with several columns of hosts: nothing says which is meant."""
 
 
 def host_in(text: str) -> str | None:
@@ -53,6 +58,12 @@ def host_in(text: str) -> str | None:
     """
     found = _HOST.match(text)
     return found[0] if found and (found["name"][-1].isdigit() or has_known_suffix(found["name"])) else None
+
+
+def without_typo(text: str) -> str | None:
+    """Return the URL *text* with its scheme as it must be, such as for ``http//a.example``; ``None`` if it is."""
+    found = _WRONG_SCHEME.match(text)
+    return f"{found[1]}://{text[found.end() :]}" if found else None
 
 
 def text_of(path: str) -> str:
@@ -65,11 +76,13 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
 
     Comments and blank lines are left out; and of a table, the header and all other columns.
     """
-    delimiter, column = _column([line for _, line in islice(_lines(text), _TELLING_LINES)])
+    delimiter, columns = _columns(text)
+    if len(columns) > 1:
+        delimiter = None
     is_first = True
     for number, line in _lines(text):
         cells = _cells(line, delimiter)
-        entry = cells[column] if column < len(cells) else line
+        entry = cells[columns[0]] if columns and columns[0] < len(cells) else line
         is_header = is_first and (_HEADER.fullmatch(entry) or (delimiter and host_in(_address(entry)) is None))
         is_first = False
         if not is_header:
@@ -80,20 +93,25 @@ def kind_of_file(path: str) -> FileKind:
     """Return what the file *path* lists, according to its first 64 KiB."""
     with Path(path).open("rb") as file:
         start = file.read(_TELLING_BYTES)
+    if path.lower().endswith(_SPREADSHEETS) and start.startswith(_PACKED):
+        return FileKind.TABLE
     text = _decoded(start)
     if len(start) == _TELLING_BYTES:
         text = text.rpartition("\n")[0]
     if "\0" in text or text.lstrip(WHITESPACE)[:1] in {"<", "{", "["}:
         return FileKind.DOCUMENT
+    if len(_columns(text)[1]) > 1:
+        return FileKind.TABLE
     lines = [entry for _, entry in entries(text)]
     pages = sum(_PAGE.search(line) is not None for _, line in _lines(text))
-    homes = [found[1].lower() for line in lines if (found := _HOME.fullmatch(line))]
+    homes = [found[1].lower() for line in lines if (found := _HOME.fullmatch(without_typo(line) or line))]
     hosts = 0
     for line in lines:
         if (host := host_in(line)) is not None:
             is_home = line[len(host) :] in {"", "/"}
             hosts, pages = hosts + is_home, pages + (not is_home)
-    if 2 * (hosts + len(homes) + pages) <= len(lines) or (pages and not hosts):
+    lists_homes = len({*homes}) > 1 and len(homes) >= pages
+    if 2 * (hosts + len(homes) + pages) <= len(lines) or (pages and not hosts and not lists_homes):
         return FileKind.DOCUMENT
     if pages:
         return FileKind.MIXED
@@ -118,19 +136,20 @@ def _cells(line: str, delimiter: str | None) -> list[str]:
     return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
 
 
-def _column(lines: Sequence[str]) -> tuple[str | None, int]:
-    """Return the delimiter of the table in *lines*, and the column with the sites; ``None`` and 0 if it is none.
+def _columns(text: str) -> tuple[str | None, list[int]]:
+    """Return the delimiter of the table in *text*, and the columns with the sites; ``None`` and none if it is none.
 
-    That column has a site in most lines. If other columns do too, with other sites, nothing says which is meant.
+    Such a column has a site in most lines. Columns with the same sites count once.
     """
+    lines = [line for _, line in islice(_lines(text), _TELLING_LINES)]
     for delimiter in _DELIMITERS:
         rows = [_cells(line, delimiter) for line in lines]
         width = min(map(len, rows), default=1)
         columns = [[host_in(_address(row[at])) for row in rows] for at in range(width)] if width > 1 else []
         full = [at for at, column in enumerate(columns) if 2 * sum(cell is not None for cell in column) > len(rows) - 1]
-        if full and all(columns[at] == columns[full[0]] for at in full):
-            return delimiter, full[0]
-    return None, 0
+        if full:
+            return delimiter, [at for at in full if at == full[0] or columns[at] != columns[full[0]]]
+    return None, []
 
 
 def _address(cell: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from sitemap_harvest.config.site_lists import entries, host_in, text_of
+from sitemap_harvest.config.site_lists import entries, host_in, text_of, without_typo
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.well_known import robots_of
 from sitemap_harvest.errors import ArgumentError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _DOCUMENT = re.compile(r"/[^?#]*\.(?:xml|gz|txt|rss|atom|json)(?:[?#]|$)", re.IGNORECASE)
+_CUT_SCHEME = re.compile(r"https?(?::|//)", re.IGNORECASE)
 _HOST_NAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.\-]+")
 _ONE_SITE = "a site, such as https://www.example.com"
 _FILE_OF_SITES = "a text file with one site per line"
@@ -116,7 +117,9 @@ def document_address(name: str, logins: Credentials) -> str:
         if name.lower().startswith(("http://", "https://")) and (site := site_of(name)) and _has_port_in_range(site):
             return name
         raise ArgumentError("sitemap", given, f"{_ONE_DOCUMENT}; {_ESCAPES}" if "@" in given else _ONE_DOCUMENT)
-    if "/" in name and not os.path.exists(name):  # noqa: PTH110 - Path raises on a long text
+    if not os.path.exists(name) and (url := without_typo(name)):  # noqa: PTH110 - Path raises on a long text
+        raise ArgumentError("sitemap", name, f"{_ONE_DOCUMENT}; write {url}")
+    if "/" in name and not os.path.exists(name):  # noqa: PTH110
         if host_in(without_user(f"//{name}")[2:]):
             return logins.take("sitemap", f"https://{name}")
         if ":" in name.partition("@")[0] and "@" in name:
@@ -130,7 +133,7 @@ def _site(name: str, value: str, logins: Credentials) -> str:
     host = url.partition("://")[2]
     is_web = url.lower().startswith(("http://", "https://"))
     site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#." else None
-    if not site or not _has_port_in_range(site) or ("://" not in text and re.match("https?:", text)):
+    if not site or not _has_port_in_range(site) or ("://" not in text and _CUT_SCHEME.match(text)):
         raise ArgumentError(name, value, f"{_ONE_SITE}; {_ESCAPES}" if "@" in text else _ONE_SITE)
     if not _HOST_NAME.fullmatch(re.sub(r":\d*$", "", re.split(r"[/?#]", host, maxsplit=1)[0])):
         raise ArgumentError(name, value, _ONE_SITE)
@@ -163,7 +166,8 @@ def _listed_sites(path: str, logins: Credentials) -> tuple[list[str], list[tuple
             shown = without_login(entry)[:100]
             no_sites.append((shown, f"{path}, line {number}: {shown!r}{why}"))
     if not sites:
-        raise ArgumentError("sites", path, f"{_FILE_OF_SITES}; this file has none")
+        hint = "save a table or a spreadsheet as a text or CSV file with one column of hosts"
+        raise ArgumentError("sites", path, f"{_FILE_OF_SITES}; this file has none; {hint}")
     return sites, no_sites
 
 

@@ -18,6 +18,7 @@ FILES = {
     "more.txt": "b.example\n",
     "home.txt": "https://a.example/\n",
     "mixed.txt": "https://a.example/x\nb.example\n",
+    "table.csv": "Site,Backup\na.example,b.example\n",
     "example.com": "<urlset/>",
 }
 
@@ -74,7 +75,11 @@ def test_what_a_target_is(target: str, name: str) -> None:
         pytest.param("folder", "'folder' is a folder: .* -a root=folder", id="is-a-folder"),
         pytest.param(".", "'.' is a folder", id="here"),
         pytest.param("home.txt", "only home pages of one site: .*sites=home.txt; .*sitemap=home.txt", id="home"),
-        pytest.param("mixed.txt", "both hosts and pages: .* -a sites=mixed.txt; .* -a sitemap=mixed.txt", id="mixed"),
+        pytest.param("mixed.txt", "both sites and pages: .* -a sites=mixed.txt; .* -a sitemap=mixed.txt", id="mixed"),
+        pytest.param("table.csv", "several columns of hosts: save it as .* with one column of hosts$", id="table"),
+        pytest.param("http:/127.0.0.1:80", "is not a URL: write http://127.0.0.1:80$", id="one-slash"),
+        pytest.param("https//a.example/s.xml", "is not a URL: write https://a.example/s.xml$", id="no-colon"),
+        pytest.param("http:me:secret@a.example", r"write http://\*\*\*@a.example$", id="no-slashes"),
         pytest.param("", "TARGET is empty", id="empty"),
         pytest.param("site=a.example", "write -a site=a.example", id="argument"),
     ],

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_harvest.config.site_lists import FileKind, entries, host_in, kind_of_file, text_of
+from sitemap_harvest.config.site_lists import FileKind, entries, host_in, kind_of_file, text_of, without_typo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.quick
 
 SITES, DOCUMENT, MIXED, HOME_PAGES = FileKind.SITES, FileKind.DOCUMENT, FileKind.MIXED, FileKind.HOME_PAGES
+TABLE = FileKind.TABLE
 
 
 @pytest.mark.parametrize(
@@ -54,11 +55,25 @@ SITES, DOCUMENT, MIXED, HOME_PAGES = FileKind.SITES, FileKind.DOCUMENT, FileKind
             ["a.example", "b.example"],
             id="columns",
         ),
+        pytest.param(
+            b"https://a.example\nhttps://b.example/\nhttps://a.example/x\n",
+            MIXED,
+            ["https://a.example", "https://b.example/", "https://a.example/x"],
+            id="homes-and-a-page",
+        ),
+        pytest.param(
+            b"https://a.example/\nhttps://b.example/\nhttps://a.example/x\nhttps://a.example/y\nhttps://b.example/z\n",
+            DOCUMENT,
+            None,
+            id="pages-of-several-hosts",
+        ),
+        pytest.param(b"a.example\nhttp//b.example\n", SITES, ["a.example", "http//b.example"], id="typo"),
         pytest.param(b"https://a.example/\nhttps://a.example/x\n", DOCUMENT, None, id="urls"),
         pytest.param(b"url,lastmod\nhttps://a.example/x,2020-01-01\n", DOCUMENT, None, id="csv-urls"),
         pytest.param(b"a.example/x\na.example/y\n", DOCUMENT, None, id="urls-without-scheme"),
         pytest.param(b"a.xml\nb.xml\n", DOCUMENT, None, id="file-names"),
-        pytest.param(b"a.example,b.example\nc.example,d.example\n", DOCUMENT, None, id="two-columns-of-hosts"),
+        pytest.param(b"a.example,b.example\nc.example,d.example\n", TABLE, None, id="two-columns-of-hosts"),
+        pytest.param(b"a.example,https://a.example/\n", SITES, ["a.example"], id="two-columns-of-the-same-hosts"),
         pytest.param(b"User-agent: *\nSitemap: https://a.example/s.xml\n", DOCUMENT, None, id="robots"),
         pytest.param(b"<urlset><url><loc>https://a.example/</loc></url></urlset>", DOCUMENT, None, id="xml"),
         pytest.param(b"\x1f\x8b\x08\0\0a.example\n", DOCUMENT, None, id="binary"),
@@ -75,6 +90,30 @@ def test_what_a_file_lists(body: bytes, kind: FileKind, listed: list[str] | None
 
 def test_lines_keep_their_numbers() -> None:
     assert [*entries("# sites\n\nrank,domain\n1,a.example\n2,b.example\n")] == [(4, "a.example"), (5, "b.example")]
+
+
+def test_a_spreadsheet_is_a_table(tmp_path: Path) -> None:
+    for name, body in {"a.XLSX": b"PK\x03\x04\0\0", "b.xls": b"\xd0\xcf\x11\xe0\0", "c.ods": b"PK\x03\x04\0"}.items():
+        (tmp_path / name).write_bytes(body)
+        assert kind_of_file(f"{tmp_path}/{name}") is TABLE
+    (tmp_path / "sitemaps.zip").write_bytes(b"PK\x03\x04\0\0")
+    assert kind_of_file(f"{tmp_path}/sitemaps.zip") is DOCUMENT
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        pytest.param("http//a.example/x", "http://a.example/x", id="no-colon"),
+        pytest.param("HTTPS:/127.0.0.1:80", "HTTPS://127.0.0.1:80", id="one-slash"),
+        pytest.param("http:a.example", "http://a.example", id="no-slashes"),
+        pytest.param("http://a.example", None, id="right"),
+        pytest.param("http:8000", None, id="port"),
+        pytest.param("http/a.xml", None, id="path"),
+        pytest.param("httpd.example", None, id="host"),
+    ],
+)
+def test_what_a_scheme_with_a_typo_means(text: str, url: str | None) -> None:
+    assert without_typo(text) == url
 
 
 def test_only_the_start_of_a_large_file_is_looked_at(tmp_path: Path) -> None:
