@@ -82,12 +82,16 @@ def _summary(result: HarvestResult) -> tuple[str, list[str]]:
     if result.was_killed:
         return "HarvestResult of a run that was killed", []
     report, counts = result.summary, result.summary.counts
+    limit = report.arguments.get("limit")
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.documents.items())
-    state = "complete" if result.complete else f"not complete ({report.verdict})"
+    complete = f"limit {limit} was reached" if limit == str(counts.urls) else "complete"
+    state = complete if result.complete else f"not complete ({report.verdict})"
     urls, documents = _counted(counts.urls, "URL"), _counted(sum(counts.documents.values()), "document")
     title = f"HarvestResult, {state}: {urls} from {documents}"
     lines = [f"{site.root}: {site.result}: {site.reason}" for site in report.failed_sites]
-    lines += [f"{document.url}: {document.outcome}: {document.reason}" for document in report.failed_documents]
+    named = {site.root for site in report.failed_sites}  # a document that was named is one too
+    others = (one for one in report.failed_documents if one.url not in named)
+    lines += [f"{document.url}: {document.outcome}: {document.reason}" for document in others]
     lines = [*lines[:_FAILURES], *(["..."] if len(lines) > _FAILURES else [])]
     return f"{title} ({outcomes})" if outcomes else title, [visible(line) for line in lines]
 

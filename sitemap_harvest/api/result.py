@@ -198,7 +198,7 @@ class HarvestResult:
 
     @property
     def complete(self) -> bool:
-        """Whether URLs were found, and nothing failed. A reached ``limit`` is no failure."""
+        """Whether URLs were found, and nothing failed. A reached ``limit`` is no failure: the site may list more."""
         return not self.was_killed and self.summary.verdict == WHOLE
 
 

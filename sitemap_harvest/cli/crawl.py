@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,7 @@ def crawl(
         report_refused(error, settings, spider=SitemapSpider.name, arguments={"TARGET": opts.targets, **opts.spargs})
         raise
     is_live = _set_up_log(opts, settings)
+    is_plain = not _has_log_options(opts) and settings.get("SITEMAP_HARVEST_LOG") != "json"
     start_log(settings)
     for note in notes_on(arguments, opts.spargs):
         tell(note)
@@ -99,6 +101,8 @@ def crawl(
 
     def remember() -> None:
         opened.append(run := harvest_of(crawler))
+        if is_plain and (handler := _shown_log()) is not None:
+            handler.addFilter(partial(_is_no_refusal, run))
         # The table has the summary, but programs that read the log expect it there.
         run.logs_summary = settings.get("SITEMAP_HARVEST_LOG") == "json"
         if is_live:
@@ -111,9 +115,7 @@ def crawl(
         process.start()
     if process.bootstrap_failed or not opened:
         return RunOutcome.NOT_STARTED, False
-    handler = get_scrapy_root_handler()
-    log_is_shown = type(handler) is logging.StreamHandler and handler.level <= logging.ERROR  # a FileHandler is one too
-    if opened[0].refused is not None and not log_is_shown:
+    if opened[0].refused is not None and (is_plain or _shown_log() is None):
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
     if not keeps_store:
@@ -147,7 +149,7 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> bool:
 
     The user's options take precedence.
     """
-    if opts.loglevel or opts.logfile or opts.nolog:
+    if _has_log_options(opts):
         return False
     is_terminal = sys.stderr.isatty()
     settings.set("STATS_DUMP", False, priority="addon")  # noqa: FBT003 - Scrapy's interface; the table has them
@@ -155,6 +157,22 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> bool:
     for name in _LOGGERS_OF_SET_UP:
         logging.getLogger(name).disabled = True  # Scrapy's log set-up would reset a level
     return is_terminal
+
+
+def _shown_log() -> logging.Handler | None:
+    """Return the handler of the log; ``None`` if it does not show errors on stderr."""
+    handler = get_scrapy_root_handler()
+    is_shown = type(handler) is logging.StreamHandler and handler.level <= logging.ERROR  # a FileHandler is one too
+    return handler if is_shown else None
+
+
+def _is_no_refusal(run: RunState, record: logging.LogRecord) -> bool:
+    """Whether the log shows *record*: of a refused run, the command prints the reason at the end."""
+    return run.refused is None or (record.levelno > logging.INFO and record.getMessage() != run.refused)
+
+
+def _has_log_options(opts: argparse.Namespace) -> bool:
+    return bool(opts.loglevel or opts.logfile or opts.nolog)
 
 
 @contextmanager

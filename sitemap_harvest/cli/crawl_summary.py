@@ -111,7 +111,10 @@ def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, 
     early = "" if reason in {"finished", _STOPPED} else f", early ({reason})"
     facts = [known] if summary.queued and reason != "finished" else []
     if reason == "finished":
-        facts.append(_WORDS.get(outcome, "no URL was found"))
+        if not summary.has_enough or outcome is not RunOutcome.WHOLE:
+            facts.append(_WORDS.get(outcome, "no URL was found"))
+        if summary.has_enough:
+            facts.append(f"the limit of {summary.urls:,} URL{'' if summary.urls == 1 else 's'} was reached")
     verb = "interrupted" if reason == _STOPPED else "ended"
     ended = f"{run}{verb} after {stats['elapsed_time_seconds']:,.1f} seconds{early}"
     ended = f"{ended[0].upper()}{ended[1:]}{': ' if facts else ''}{'; '.join(facts)}{code}."

@@ -109,7 +109,7 @@ def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
     from sitemap_harvest.snapshots.store import open_store  # a crawl uses this module too, and may have no store
 
     if not (path := opts.store or settings.get("SITEMAP_HARVEST_STORE")):
-        message = "no store was given: add --store FOLDER, or set SITEMAP_HARVEST_STORE"
+        message = "no store was given: add --store FOLDER, or SITEMAP_HARVEST_STORE to settings.py"
         raise ArgumentError("store", path, "a folder, or s3://bucket/folder", message=message)
     return open_store(path)
 

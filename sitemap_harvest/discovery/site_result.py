@@ -140,7 +140,12 @@ def _is_robots(one: Evidence) -> bool:
 
 
 def _words(site: SiteState, some: Sequence[Evidence]) -> str:
-    """Return the reasons of *some*; a URL on the site that the user named is shortened to its path."""
+    """Return the reasons of *some*; a URL on the site that the user named is shortened to its path.
+
+    The only one has no URL if it is what the user named.
+    """
+    if [one.url for one in some] == [site.root]:
+        return str(some[0].reason)
     folder = f"{site.root}/"
     urls = (one.url.removeprefix(site.root) if one.url.startswith(folder) else one.url for one in some)
     texts = [f"{url}: {one.reason}" for url, one in zip(urls, some[:_MOST_NAMED], strict=False)]

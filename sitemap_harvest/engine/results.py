@@ -63,6 +63,7 @@ class Results:
         self._parts = parts
         self._config = parts.config
         self._summary = parts.summary
+        self._summary.limit = parts.config.limit
         self._sites = parts.sites
         self._in_flight = parts.in_flight
         self._has_filters = parts.config.filters != Filters()
@@ -77,7 +78,7 @@ class Results:
     @property
     def has_enough(self) -> bool:
         """Whether ``limit`` URLs were emitted."""
-        return self._config.limit is not None and self._summary.urls >= self._config.limit
+        return self._summary.has_enough
 
     def limit_reason(self, when: str) -> str:
         """Return the text that the limit was reached *when*."""

@@ -81,6 +81,8 @@ class Summary:
 
     urls: int = 0
     """URLs emitted."""
+    limit: int | None = None
+    """The argument ``limit``."""
     dropped: Counter[str] = field(default_factory=Counter)
     """URLs read but not emitted, by the filter that dropped them."""
     queued: int = 0
@@ -233,6 +235,11 @@ class Summary:
         for name, count in counts.items():
             if count:
                 self.count(f"sitemap_harvest/filter/{name}", count)
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether ``limit`` URLs were emitted: the site may list more."""
+        return self.limit is not None and self.urls >= self.limit
 
     def filters_in_words(self) -> str:
         """Return the number of URLs dropped by each filter, such as ``since 20, include 1``; empty if none."""

@@ -117,6 +117,16 @@ def test_a_run_that_reads_everything_is_complete(site: Site) -> None:
             len(table)
 
 
+def test_a_reached_limit_and_a_missing_document_are_said_once(site: Site) -> None:
+    with harvest(f"{site.url}/s.xml", limit=1) as result:
+        assert result.complete
+        assert repr(result).startswith("HarvestResult, limit 1 was reached: 1 URL from ")
+    with harvest(f"{site.url}/gone.xml") as result:
+        assert repr(result).splitlines()[1:-1] == [
+            f"  {site.url}/gone.xml: absent: HTTP 404: the server has no such document"
+        ]
+
+
 def test_targets_are_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site) -> None:
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     (tmp_path / "public").mkdir()

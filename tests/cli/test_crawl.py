@@ -145,6 +145,8 @@ def test_outputs_that_cannot_be_appended_to_are_a_usage_error(tmp_path: Path) ->
     with Site({"/s.xml": urlset("/a")}) as site:
         run = harvest("crawl", f"{site.url}/s.xml", "-o", "urls.parquet", cwd=tmp_path)
     assert run.returncode == 2, run.stderr
+    assert run.stderr.splitlines()[-1].startswith("sitemap-harvest crawl: urls.parquet already exists, ")
+    assert (run.stderr.count("already exists"), "wrong_argument" in run.stderr) == (1, False)
     assert (tmp_path / "urls.parquet").read_bytes() == b"the last run"
 
 

@@ -66,6 +66,23 @@ def test_dropped_rows_are_reported_by_filter() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("summary", "words"),
+    [
+        pytest.param(Summary(urls=1_200, limit=1_200), "the limit of 1,200 URLs was reached.", id="reached"),
+        pytest.param(Summary(urls=1, limit=1), "the limit of 1 URL was reached.", id="one"),
+        pytest.param(Summary(urls=2, limit=3), "complete.", id="not-reached"),
+        pytest.param(
+            Summary(urls=3, limit=3, has_failed=True),
+            "part of the run failed; the limit of 3 URLs was reached (exit code 4).",
+            id="and-failed",
+        ),
+    ],
+)
+def test_a_run_that_reached_its_limit_is_not_called_complete(summary: Summary, words: str) -> None:
+    assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [f"Ended after 1.2 seconds: {words}"]
+
+
 def test_the_largest_counts_come_first_in_any_order_of_documents() -> None:
     tallies = {Outcome.NOT_A_SITEMAP: 1, Outcome.READ: 9, Outcome.ABSENT: 1}
     summary = Summary(
