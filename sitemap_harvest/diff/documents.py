@@ -171,7 +171,7 @@ def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]
     records = ledger.records.values()
     old = [record for record in records if record.fresh_at is None or record.fresh_at < started_at]
     stale = sum(ledger.entries.get(record.url, 0) for record in old)
-    shown = [one for one in old if one.left is None and (one.url in ledger.entries or one.outcome in _UNKNOWN)]
+    shown = [one for one in old if one.is_present and (one.url in ledger.entries or one.outcome in _UNKNOWN)]
     shown.sort(key=lambda record: record.url)
     return {
         "stale": stale,

@@ -105,10 +105,13 @@ def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evid
 def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evidence]) -> SearchOutcome | None:
     """Return why a sitemap may exist unseen; ``None`` if robots.txt and the *usual* names could be checked."""
     # A failure without a cause is a 4xx: the document does not exist, which is also true of robots.txt.
+    # Once a variant of robots.txt has a response, those without one were wrong guesses.
+    harmless = {None} if not site.is_elsewhere else set(Cause) - {Cause.SERVER_ERROR} | {None}
     failed = [
         one
         for one in probes
-        if _is_robots(one) and (one.outcome is Outcome.PARTIAL or (one.outcome is Outcome.FAILED and one.cause))
+        if _is_robots(one)
+        and (one.outcome is Outcome.PARTIAL or (one.outcome is Outcome.FAILED and one.cause not in harmless))
     ]
     failed += [one for one in usual if one.outcome is Outcome.FAILED]
     if failed:

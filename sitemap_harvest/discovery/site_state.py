@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
 _GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
+_RESPONDED = frozenset({None, Cause.SERVER_ERROR})
 _VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})
 _LOOKED_AT = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
 _UNCERTAIN = _VAIN | {Outcome.PARTIAL, Outcome.TOO_LARGE, Outcome.OVER_LIMIT}
@@ -76,6 +77,12 @@ class SiteState:
     """That of all sites of the run."""
     base: str | None = None
     """The site that responds; ``None`` if none did, or if the user named a document."""
+    is_silent: bool = False
+    """Whether the robots.txt of the root has no response."""
+    was_read: bool = False
+    """Whether an earlier run read the robots.txt of the root."""
+    has_other_robots: bool = False
+    """Whether another variant of robots.txt was read, or does not exist."""
     started_at: float | None = None
     """When its first document was requested, in seconds of the clock of the run."""
     ended_at: float | None = None
@@ -141,9 +148,19 @@ class SiteState:
         """Whether a document that lists URLs was found, also one that the user does not want."""
         return bool(self.lists or self.skips or self.shared_from)
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the root was only a guess: it never responded, and another variant of its robots.txt did."""
+        return self.is_silent and self.has_other_robots and not self.was_read
+
     def next_candidate(self) -> Candidate | None:
-        """Return the next candidate to try if nothing was found so far; ``None`` if the search is over."""
-        if self.has_found or self.limits.keys() - {"limit/depth"}:
+        """Return the next candidate to try; ``None`` if the search is over.
+
+        It goes on until something is found. After documents of the last snapshot were
+        found, it still looks for the variant of robots.txt that responds.
+        """
+        is_found = self.has_found and not (self.first.site_root and self.base is None)
+        if is_found or self.limits.keys() - {"limit/depth"}:
             return None
         return next(self._search, None)
 
@@ -179,7 +196,7 @@ class SiteState:
         self.urls += urls
         self.read += record.outcome.has_rows or record.outcome is Outcome.UNCHANGED
         is_read = record.outcome.has_rows or record.is_confirmation
-        has_answer = record.cause in {None, Cause.SERVER_ERROR} and record.outcome is not Outcome.OVER_LIMIT
+        has_answer = record.cause in _RESPONDED and record.outcome is not Outcome.OVER_LIMIT
         if has_answer and candidate.site_root and self.base is None:
             final = record.final_url or candidate.url
             has_moved = urlsplit(final).path == "/robots.txt" and bare_host(final) == bare_host(candidate.url)
@@ -200,7 +217,12 @@ class SiteState:
         if (candidate.site_root or candidate.found_by.is_guess) and self.base is not None:
             self._note_probe(candidate, record)
         is_whole = record.complete or has_twin or _misses_nothing(candidate, record)
-        self.is_whole &= is_whole
+        if candidate.site_root and candidate.url == self.first.url:
+            self.is_silent = record.outcome is Outcome.FAILED and record.cause not in _RESPONDED
+        elif candidate.site_root:
+            self.has_other_robots |= record.complete or record.outcome in _LOOKED_AT or _is_missing(record)
+        is_guess = self.is_silent and candidate.url == self.first.url  # so it counts at the end
+        self.is_whole &= is_whole or is_guess
         evidence = self._note_flaws(candidate, record)
         if not is_whole or evidence is not None:
             self.provenance.mark(self.provenance.flawed, key, evidence)
@@ -210,8 +232,7 @@ class SiteState:
         if candidate.found_by is FoundBy.HOME:
             self.has_home = record.outcome is not Outcome.ABSENT
         self.has_looked |= candidate.found_by is FoundBy.WELL_KNOWN and record.outcome in _LOOKED_AT
-        is_missing = candidate.site_root and record.outcome is Outcome.FAILED and record.cause is None  # RFC 9309: 4xx
-        is_certain = is_missing or record.outcome not in _UNCERTAIN
+        is_certain = (candidate.site_root and _is_missing(record)) or record.outcome not in _UNCERTAIN
         self.is_conclusive &= is_certain
         if candidate.site_root and is_certain and self.robots_digest is None:
             self.robots_digest = (record.sha256 or "") if record.kind is Kind.ROBOTS else ""
@@ -244,6 +265,10 @@ class SiteState:
         *is_over*: ``False`` if the run ended before the site was finished. *epoch*: seconds
         to add to the clock of the run to get seconds since 1970.
         """
+        if self.is_elsewhere:
+            self.evidence = [
+                replace(one, found_by=FoundBy.VARIANT) if one.url == self.first.url else one for one in self.evidence
+            ]
         result, reason, cause = search_outcome(self, is_over=is_over)
         self.is_over = True
         if self.postponed is not None and not self.has_found:
@@ -263,13 +288,22 @@ class SiteState:
             urls=self.urls,
             bytes_downloaded=self.bytes_downloaded,
             limits=tuple(self.limits),
-            complete=is_over and result is SiteResult.FOUND and self.is_whole and not self.limits,
+            complete=is_over
+            and result is SiteResult.FOUND
+            and self.is_whole
+            and (self.is_elsewhere or not self.is_silent)
+            and not self.limits,
             started_at=None if began is None else datetime.fromtimestamp(began + epoch, UTC),
             seconds=None if began is None or ended is None else round(max(0.0, ended - began), 3),
         )
         self.evidence, self.shared_documents, self.shared_keys = [], [], set()
         self._search = iter(())
         return record
+
+
+def _is_missing(record: SitemapRecord) -> bool:
+    """Whether *record* of a robots.txt means that there is none, by RFC 9309: a status of 4xx."""
+    return record.outcome is Outcome.FAILED and record.cause is None
 
 
 def _misses_nothing(candidate: Candidate, record: SitemapRecord) -> bool:

@@ -208,6 +208,7 @@ class CrawlLoop:
         feeds_only = self._parts.config.feeds_only
         if feeds_only or self.sites.is_visited(site.first.url, site.root):
             stored = self._parts.stored(site.root)
+            site.was_read = stored is not None and stored.has_read(site.first.url)
             known = stored.recall(lambda url: self.sites.is_visited(url, site.root)) if stored is not None else []
             if known or feeds_only:
                 return known

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import Cause, Kind, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
+from sitemap_harvest.model import Kind, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
 from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
@@ -342,13 +342,8 @@ def _is_probe(record: SitemapRecord) -> bool:
 
 
 def _robots_that_failed(record: SiteRecord) -> Evidence | None:
-    """Return the failed robots.txt of a site, if it may have named more sitemaps than were found.
-
-    Excluded are hosts that serve nothing, when the site is at its other scheme or name.
-    """
-    is_elsewhere = record.base not in {None, record.root}
+    """Return the failed robots.txt of a site, if it may have named more sitemaps than were found."""
     for one in record.evidence:
-        serves_nothing = is_elsewhere and one.cause in {Cause.TLS, Cause.REFUSED}
-        if one.url == f"{record.root}/robots.txt" and one.outcome not in _NO_ROBOTS and not serves_nothing:
+        if one.url == f"{record.root}/robots.txt" and one.outcome not in _NO_ROBOTS and not one.found_by.is_guess:
             return one
     return None

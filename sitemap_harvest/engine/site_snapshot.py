@@ -327,15 +327,28 @@ class SiteSnapshot:
             return None
         return pending_rows(before, snapshot, is_due=lambda since, runs: is_overdue(since, run, runs=runs, **limits))
 
-    def ledger(self, *, now: datetime) -> dict[str, SitemapRecord]:
+    def has_read(self, url: str) -> bool:
+        """Whether an earlier run has read the document at *url*, or found that it lists nothing."""
+        known = self._known.get(document_key(url))
+        return known is not None and (known.rows_from is not None or known.fresh_at is not None)
+
+    def ledger(self, *, now: datetime, guess: str | None = None) -> dict[str, SitemapRecord]:
         """Return the document records of the new snapshot by key, with the URLs that their rows have.
+
+        *guess*: the URL of a robots.txt that was only guessed, because only another variant
+        of it responds; ``None`` if there is none.
 
         This ends the site: the records of the run, which may take much memory, are
         freed.
         """
         records, self._records, self._latest = self._records, [], {}
+        known = self._known
+        if guess is not None:
+            records = [replace(row, found_by=FoundBy.VARIANT) if row.url == guess else row for row in records]
+            if (before := known.get(key := document_key(guess))) is not None:
+                known = known | {key: replace(before, found_by=FoundBy.VARIANT)}
         merged = merge_snapshot(
-            self._known,
+            known,
             records,
             references=self._lists_now(),
             references_before=self._lists_before,

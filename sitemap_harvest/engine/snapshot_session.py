@@ -295,7 +295,7 @@ class SnapshotSession:
     def _commit(self, site: SiteSnapshot, result: SiteRecord, state: SiteState, *, is_over: bool) -> list[Changes]:
         now = datetime.now(UTC)
         writer = site.writer
-        ledger = site.ledger(now=now)
+        ledger = site.ledger(now=now, guess=state.first.url if state.is_elsewhere else None)
         run = Run(
             id=writer.run_id,
             started_at=site.started_at,

@@ -111,7 +111,8 @@ class FoundBy(StrEnum):
     """Named by the user, or the robots.txt of a site that the user named."""
     VARIANT = "variant"
     """The robots.txt of a site with the other scheme, or with or without ``www.``, probed because the named site cannot
-    be reached; or a sitemap with ``https`` that was named with ``http``."""
+    be reached; or a sitemap with ``https`` that was named with ``http``. In a snapshot and in ``evidence``, also the
+    robots.txt of the named site itself, if it has never responded and another variant has."""
     ROBOTS = "robots"
     """A ``Sitemap:`` line of robots.txt."""
     WELL_KNOWN = "well-known"

@@ -8,6 +8,7 @@ from sitemap_harvest import Cause, FoundBy, Kind, Outcome, Problem, SitemapRecor
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.site_state import SiteState
 from sitemap_harvest.discovery.well_known import robots_of
+from sitemap_harvest.engine.run_summary import Summary
 
 SITE = "https://example.com"
 ABSENT = {"outcome": Outcome.ABSENT, "reason": "HTTP 404", "status": 404}
@@ -130,6 +131,43 @@ def test_a_result_is_complete_only_if_no_url_can_be_missing(
     answers: dict[str, dict[str, object]], complete: bool
 ) -> None:
     assert site_after(answers, otherwise=ABSENT).conclude(is_over=True, epoch=0.0).complete is complete
+
+
+@pytest.mark.parametrize(
+    ("other", "was_read", "sitemap", "result", "complete"),
+    [
+        pytest.param(ROBOTS, False, SITEMAP, "found", True, id="responds"),
+        pytest.param(ABSENT, False, SITEMAP, "found", True, id="has-no-robots-txt"),
+        pytest.param(HTML, False, SITEMAP, "found", True, id="page-for-robots-txt"),
+        pytest.param(ROBOTS, False, ABSENT, "absent", False, id="has-no-sitemap"),
+        pytest.param(ROBOTS, True, SITEMAP, "found", False, id="but-the-named-site-responded-before"),
+        pytest.param(ROBOTS, True, ABSENT, "unreachable", False, id="has-no-sitemap-but-the-named-site-responded"),
+        pytest.param(BROKEN, False, SITEMAP, "found", False, id="is-broken"),
+        pytest.param(BLOCKED, False, SITEMAP, "found", False, id="is-blocked"),
+        pytest.param(TIMEOUT, False, SITEMAP, "unreachable", False, id="is-silent-too"),
+    ],
+)
+def test_a_silent_root_is_a_wrong_guess_once_a_variant_of_its_robots_txt_is_known(
+    other: dict[str, object], was_read: bool, sitemap: dict[str, object], result: str, complete: bool
+) -> None:
+    site = SiteState(first=robots_of(SITE), was_read=was_read)
+    answers = {f"{SITE}/robots.txt": TIMEOUT, "http://example.com/robots.txt": other}
+    answers |= {"https://www.example.com/robots.txt": DNS, "http://www.example.com/robots.txt": DNS}
+    answers |= {"http://example.com/sitemap.xml": sitemap, "http://example.com/": HTML}
+    while candidate := site.next_candidate():
+        values = answers.get(candidate.url, ABSENT)
+        record = SitemapRecord(url=candidate.url, root=SITE, found_by=candidate.found_by, **values)
+        site.note(candidate, record, urls=int(values.get("entries", 0)))
+    record = site.conclude(is_over=True, epoch=0.0)
+    is_guess = other in (ROBOTS, ABSENT, HTML) and not was_read
+    assert (record.result, record.complete, record.evidence[0].found_by) == (
+        result,
+        complete,
+        FoundBy.VARIANT if is_guess else FoundBy.ARGUMENT,
+    )
+    summary = Summary()
+    summary.add_site(record)
+    assert summary.has_failed == (result != "found" or not is_guess)
 
 
 def test_a_site_record_lists_the_documents_tried() -> None:

@@ -155,7 +155,7 @@ def test_only_another_host_that_responds_is_searched(visit) -> None:
     results = [visit(day, web) for day in (1, 2, 3)]
     brief = [ROBOTS, f"{other}/robots.txt", f"{other}/sitemap.xml"]
     assert (len(results[0].requests), results[1].requests, results[2].requests) == (28, brief, brief)
-    assert [result.sites for result in results] == [{SITE: "unreachable"}] * 3
+    assert [result.sites for result in results] == [{SITE: "absent"}] * 3
     assert visit(4, BARE).requests == [ROBOTS, f"{other}/robots.txt", *SEARCH[1:]]
 
 
