@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
 import json
+import lzma
 
 import pyarrow.parquet as pq
 import pytest
@@ -144,8 +146,76 @@ def test_a_file_is_appended_to_where_its_format_allows_it(crawl, tmp_path, sourc
 def test_appending_completes_a_line_that_a_killed_run_has_cut(crawl, tmp_path, source, suffix, encoding, cut, rest):
     path = tmp_path / f"kept.{suffix}"
     path.write_bytes(cut)
-    crawl(sitemap=source, emit="urls", options=("-o", str(path)), settings={"FEED_EXPORT_ENCODING": encoding})
+    settings = {"FEED_EXPORT_ENCODING": encoding, "FEED_EXPORT_FIELDS": "loc"}
+    crawl(sitemap=source, emit="urls", options=("-o", str(path)), settings=settings)
     assert path.read_bytes().startswith(cut + rest)
+
+
+COMPRESS = {"csv": bytes, "csv.gz": gzip.compress, "tsv": bytes, "csv.bz2": bz2.compress, "csv.xz": lzma.compress}
+EXPAND = {"csv": bytes, "csv.gz": gzip.decompress, "tsv": bytes, "csv.bz2": bz2.decompress, "csv.xz": lzma.decompress}
+
+
+def appended(crawl, path, given, source, **options):
+    """Append the rows of *source* to a file with the content *given*, and return the run, and the file's rows."""
+    suffix = "".join(path.suffixes)[1:]
+    path.write_bytes(COMPRESS[suffix](given))
+    run = crawl(sitemap=source, emit="urls", options=("-o", str(path)), **options)
+    text = EXPAND[suffix](path.read_bytes()).decode()
+    return run, [row.split("\t" if suffix == "tsv" else ",") for row in text.removeprefix("\ufeff").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "given"),
+    [
+        ("csv", b"title,loc,priority\r\n"),
+        ("csv", b"\xef\xbb\xbftitle,loc,priority\n"),
+        ("csv", b'"title","loc","priority"\n'),
+        ("csv.gz", b"title,loc,priority\r\n"),
+        ("csv.bz2", b"title,loc,priority\r\n"),
+        ("csv.xz", b"title,loc,priority\r\n"),
+        ("tsv", b"title\tloc\tpriority\n"),
+    ],
+)
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_appended_rows_have_the_columns_of_the_file_in_its_order(crawl, tmp_path, source, suffix, given, way):
+    settings = {"FEED_EXPORT_FIELDS": "loc,priority,title", "SITEMAP_HARVEST_ITEMS": way}
+    _, rows = appended(crawl, tmp_path / f"kept.{suffix}", given, source, settings=settings)
+    none = "\\N" if suffix == "tsv" else ""
+    assert [row[:1] + row[2:] for row in rows[1:]] == [[none, "0.8"], [none, none], [none, "1.0"]]
+    assert [row[1][:18] for row in rows[1:]] == ["https://a.example/"] * 3
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_field_that_the_header_lacks_is_left_out_and_counted(crawl, tmp_path, source, way):
+    settings = {"FEED_EXPORT_FIELDS": "loc,priority", "SITEMAP_HARVEST_ITEMS": way}
+    run, rows = appended(crawl, tmp_path / "kept.csv", b"loc,mine\n", source, settings=settings, calm=False)
+    assert [len(row) for row in rows] == [2, 2, 2, 2]
+    assert [row[1] for row in rows[1:]] == ["", "", ""]
+    assert run.errors[-1].endswith("kept.csv: 2 values of the field priority are left out")
+
+
+@pytest.mark.parametrize("given", [b"id,name,loc,price,stock\n1,a,b,2,3\n", b"loc;lastmod;priority\n", b"loc,loc\n"])
+@pytest.mark.parametrize("pipelines", [{}, {"tests.crawl.parts.Plain": 1}])
+def test_rows_are_not_appended_to_a_file_with_a_foreign_header(crawl, tmp_path, source, given, pipelines):
+    path = tmp_path / "kept.csv"
+    path.write_bytes(given)
+    settings = {"ITEM_PIPELINES": pipelines}
+    run = crawl(sitemap=source, emit="urls", options=("-o", str(path)), settings=settings, calm=False)
+    assert path.read_bytes() == given
+    (line,) = run.errors
+    assert "its header is " in line
+    assert line.endswith("choose another file, or overwrite it with -O")
+    assert run.reason == ("finished" if pipelines else "wrong_argument")
+    assert run.stats.get("sitemap_harvest/output_failed") == (1 if pipelines else None)
+    assert "Traceback" not in run.log
+
+
+def test_rows_are_not_appended_to_compressed_data_that_end_half_way(crawl, tmp_path, source):
+    path = tmp_path / "kept.csv.gz"
+    path.write_bytes(given := gzip.compress(b"loc,title\n")[:12])
+    run = crawl(sitemap=source, emit="urls", options=("-o", str(path)), calm=False)
+    assert path.read_bytes() == given
+    assert "cannot be appended to" in run.errors[0]
 
 
 def test_tsv_has_items_of_other_kinds():

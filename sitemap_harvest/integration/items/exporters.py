@@ -8,6 +8,7 @@ Scrapy's exporter.
 from __future__ import annotations
 
 import codecs
+import csv
 import logging
 import os
 from collections import Counter
@@ -33,12 +34,13 @@ from sitemap_harvest.export import (
     xml_elements,
 )
 from sitemap_harvest.integration.items.item_processor import BATCHES
+from sitemap_harvest.integration.items.output_files import first_line
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Batch
 from sitemap_harvest.model.batch import JSON, added_column, column_of, converted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from typing import IO
 
     from pyarrow.parquet import ParquetWriter
@@ -50,6 +52,7 @@ logger = logging.getLogger(__name__)
 _MOST_ITEMS = 1000  # single rows are written together from this number on
 _MOST_ROWS = 4000  # rows of batches are written together from this number on, because sitemaps may be small
 _MOSTBATCHES = 128  # or batches: a small one may keep 100 KB of its document in memory
+_MOST_SHOWN = 100  # characters of a header line in a message
 _GROUP_ROWS = 20_000  # of Parquet: large enough to compress well, some 10 MB in memory
 _FEW_VALUES = (
     "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
@@ -165,8 +168,22 @@ class BatchExporter(exporters.BaseItemExporter):
 
     def _names(self, batch: Batch[Any]) -> Mapping[str, str]:
         """Return the columns to write, with their names in the file."""
-        names: Any = batch.arrow.schema.names if self.fields_to_export is None else self.fields_to_export
-        return dict(names) if hasattr(names, "items") else {name: name for name in names}
+        return _renamed(batch.arrow.schema.names if self.fields_to_export is None else self.fields_to_export)
+
+
+def _renamed(fields: Any) -> dict[str, str]:
+    """Return the names of *fields*, a list or a mapping, with their names in the file."""
+    return dict(fields) if hasattr(fields, "items") else {name: name for name in fields}
+
+
+def _why_foreign(header: Collection[str], columns: Collection[str]) -> str | None:
+    """Return why a file with this *header*, if it has one, is not for rows with *columns*; ``None`` if it is."""
+    shared = len(set(header) & set(columns))
+    if len(set(header)) == len(header) and shared * 2 >= min(len(header), len(columns)):
+        return None
+    names = ", ".join(header)
+    shown = names if len(names) <= _MOST_SHOWN else f"{names[:_MOST_SHOWN]}..."
+    return f"its header is {shown!r}, and the rows have other columns; choose another file, or overwrite it with -O"
 
 
 def typed(schema: pa.Schema) -> pa.Schema:
@@ -215,7 +232,15 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
 
 
 class CsvExporter(BatchExporter, exporters.CsvItemExporter):
-    """One line per row below a header line; lists and structures are JSON in their cell."""
+    """One line per row below a header line; lists and structures are JSON in their cell.
+
+    Rows that are appended to a file have the columns of its header line.
+    """
+
+    _written: Collection[str] = ()
+    """The names in the header line of the file that is appended to."""
+    _wanted: Mapping[str, str] | None = None
+    """The fields that the options give for that file, with their names there; ``None`` for all."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         has_content = _has_content(file)
@@ -228,14 +253,57 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
     def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
         """Create the exporter. For a spider from another package it writes the header line wherever Scrapy's does."""
         exporter = cls(file, **options)
+        has_header = options.get("include_headers_line", True)
         if not issubclass(crawler.spidercls, SitemapAttributes):
-            exporter.include_headers_line = options.get("include_headers_line", True)
+            exporter.include_headers_line = has_header
             exporter._counts_left_out = False
+        elif has_header and _has_content(file):
+            exporter._follow_header(getattr(getattr(file, "file", file), "name", None))
         return exporter
+
+    @classmethod
+    def why_foreign(cls, path: Path, columns: Collection[str], *, encoding: str | None, delimiter: str) -> str | None:
+        """Return why rows with *columns* cannot be appended to *path*; ``None`` if they can. Raises :exc:`OSError`."""
+        return _why_foreign(cls._read_header(path, encoding, delimiter), columns)
+
+    @classmethod
+    def _read_header(cls, path: Path, encoding: str | None, delimiter: str) -> list[str]:
+        """Return the names in the header line of the file *path*; none if it is empty."""
+        text = first_line(path).decode(encoding or "utf-8", errors="ignore").removeprefix("\ufeff").rstrip("\r\n")
+        return cls._split(text, delimiter) if text else []
+
+    @classmethod
+    def _split(cls, text: str, delimiter: str) -> list[str]:
+        try:
+            return next(csv.reader([text], delimiter=delimiter), [])
+        except csv.Error:  # too long for a name
+            return [text]
+
+    def _follow_header(self, path: object) -> None:
+        """Take the columns of the file *path*, unless it is none, such as standard output."""
+        if not isinstance(path, str) or not Path(path).is_file():
+            return
+        self._written = names = self._read_header(Path(path), self.encoding, self._kwargs.get("delimiter", ","))
+        if not names:
+            return
+        self._counts_left_out = True
+        if self.fields_to_export is None:
+            self.fields_to_export = _renamed(names)
+            return
+        self._wanted = _renamed(self.fields_to_export)
+        fields = {out: name for name, out in self._wanted.items()}
+        self.fields_to_export = {fields.get(out, f"\0{out}"): out for out in names}  # no field: empty cells
+
+    def _check_header(self, names: Collection[str]) -> None:
+        """Raise :exc:`OSError` if the file that is appended to is not for rows with the fields *names*."""
+        if reason := _why_foreign(self._written, self._wanted.values() if self._wanted is not None else names):
+            raise OSError(reason)
 
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)
+        names = self._names(batch)
         if self._headers_not_written:
+            self._check_header(batch.arrow.schema.names)
             self._headers_not_written = False
             self.fields_to_export = list(columns) if self.fields_to_export is None else self.fields_to_export
             if self.include_headers_line:
@@ -243,17 +311,21 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
                 self.stream.flush()
         if self._counts_left_out:
             for name in batch.arrow.schema.names:
-                if name not in columns:
+                if name not in names and (self._wanted is None or name in self._wanted):
                     self._count_left_out(name, len(batch) - batch[name].null_count)
         self.stream.buffer.write(
             _encoded(self._lines(columns, len(batch)), self.encoding, self.stream.errors or "strict")
         )
 
     def _write_other(self, item: Any) -> None:
+        fields = ItemAdapter(item)
+        if self._headers_not_written:
+            self._check_header(list(fields))
         super()._write_other(item)
         if self._counts_left_out and self.fields_to_export is not None:
-            for name, value in ItemAdapter(item).items():
-                self._count_left_out(name, int(name not in self.fields_to_export and value is not None))
+            for name, value in fields.items():
+                is_wanted = self._wanted is None or name in self._wanted
+                self._count_left_out(name, int(is_wanted and name not in self.fields_to_export and value is not None))
 
     def _header(self, names: Iterable[str]) -> str:
         return csv_header(names, delimiter=self._kwargs.get("delimiter", ","))
@@ -275,6 +347,10 @@ class TsvExporter(CsvExporter):
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)
         self.csv_writer = _TsvWriter(self.stream)  # type: ignore[assignment]  # for items of other kinds
+
+    @classmethod
+    def _split(cls, text: str, delimiter: str) -> list[str]:  # noqa: ARG003 - that of CSV
+        return text.split("\t")
 
     def _header(self, names: Iterable[str]) -> str:
         return tsv_header(names)

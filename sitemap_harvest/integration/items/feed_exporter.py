@@ -49,6 +49,7 @@ _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though
 MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
 _ENDED_EARLY = frozenset({"shutdown", "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
 """Finish reasons of runs that do not replace files: the user has stopped them, or something failed."""
+_OWN = "sitemap_harvest."
 _CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
 
 
@@ -98,12 +99,41 @@ class FeedExporter(feedexport.FeedExporter):
                 raise
             run.refuse(f"FEEDS: unknown placeholder in an output URI: {error}")
         for slot in self.slots:
-            if reason := _why_not(slot, is_ours=run is not None):
+            if reason := _why_not(slot, is_ours=run is not None) or self._why_foreign(slot):
                 if run is not None:
                     run.refuse(reason)
                 self.slots = []
                 logger.error("%s", reason)
                 raise CloseSpider("wrong_argument")
+
+    def _why_foreign(self, slot: feedexport.FeedSlot) -> str | None:
+        """Return why rows cannot be appended to the file of *slot*; ``None`` if they can, or their columns are unknown.
+
+        Pipelines and own spiders may add or replace columns: then the exporter looks at the first rows.
+        """
+        spider, storage, options = self.crawler.spider, slot.storage, slot.feed_options
+        why_foreign = getattr(slot.exporters[slot.format], "why_foreign", None)
+        if (
+            why_foreign is None
+            or (run := run_of(spider)) is None
+            or not isinstance(storage, feedexport.FileFeedStorage)
+        ):
+            return None
+        if storage.write_mode != "ab" or not Path(storage.path).is_file():
+            return None
+        style = options.get("item_export_kwargs") or {}
+        fields, classes = options.get("fields"), getattr(slot.filter, "item_classes", ())
+        kinds = [] if run.config is None or self.settings.getdict("ITEM_PIPELINES") else run.config.emit.values()
+        known = [kind.schema().names for kind in kinds if not classes or issubclass(kind.row_type, classes)]
+        columns = [list(getattr(fields, "values", lambda: fields)())] if fields else known
+        if not columns or not type(spider).__module__.startswith(_OWN) or not style.get("include_headers_line", True):
+            return None
+        try:
+            given = {"encoding": options.get("encoding"), "delimiter": style.get("delimiter", ",")}
+            reasons = [why_foreign(Path(storage.path), names, **given) for names in columns]
+        except OSError as error:
+            return f"{slot.uri} cannot be appended to: {error}"
+        return None if None in reasons else f"{slot.uri} already exists, and {reasons[0]}"
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
         """Export *item*, or all rows in it. A feed that cannot be written ends the run."""

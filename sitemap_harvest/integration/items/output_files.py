@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import errno
+import gzip
 import logging
+import lzma
 import os
 import shutil
 import sys
 import weakref
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -32,6 +36,12 @@ logger = logging.getLogger(__name__)
 
 _PROTECTED_FOLDER = {errno.EACCES, errno.EPERM, errno.EROFS}
 _BLOCK_BYTES = 1024 * 1024
+_READERS: dict[bytes, Any] = {  # by the first bytes: a temporary file has no suffix
+    b"\x1f\x8b": gzip.open,
+    b"\x28\xb5\x2f\xfd": zstd.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
 
 
 class ZstdPlugin:
@@ -75,6 +85,24 @@ def compressed(name: str, file: IO[bytes]) -> IO[bytes]:
     options: dict[str, Any] = {"format": None}
     compress(name, options)
     return postprocessing.PostProcessingManager(options["postprocessing"], file, options)  # type: ignore[return-value]
+
+
+def first_line(path: Path) -> bytes:
+    """Return the first line of a file, also of a compressed one, or its first megabyte; nothing if it is empty.
+
+    Raises :exc:`OSError`, also if compressed data are incomplete.
+    """
+    with path.open("rb") as file:
+        start = file.read(max(map(len, _READERS)))
+        file.seek(0)
+        reader = next((reader for magic, reader in _READERS.items() if start.startswith(magic)), None)
+        if reader is None:
+            return file.readline(_BLOCK_BYTES)
+        try:
+            with reader(file, "rb") as plain:
+                return bytes(plain.readline(_BLOCK_BYTES))
+        except (EOFError, ValueError, zlib.error, lzma.LZMAError, zstd.ZstdError) as error:
+            raise OSError(errno.EIO, f"its compressed data cannot be read: {error}", str(path)) from error
 
 
 class FileFeedStorage(feedexport.FileFeedStorage):
