@@ -48,11 +48,12 @@ _SAME = 8  # characters of two long values that are shown before their first dif
 def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterator[str]:
     """Yield the lines of *summary*."""
     yield from fitted(visible(summary.in_words()), width)
-    yield from fitted(
-        f"URLs: {summary.urls_before:,} before, {summary.urls_after:,} after, {summary.unchanged:,} unchanged", width
-    )
+    after = f"{summary.urls_after:,} after{f' ({summary.pending:,} of them pending)' if summary.pending else ''}"
+    unchanged = "without a known change" if summary.stale or summary.pending else "unchanged"
+    yield from fitted(f"URLs: {summary.urls_before:,} before, {after}, {summary.unchanged:,} {unchanged}", width)
     if summary.stale:
-        yield f"Not confirmed in this run: {summary.stale:,} URLs ({summary.stale_share:.1%})"
+        share = f"{summary.stale_share:.1%}{' of those that are not pending' if summary.pending else ''}"
+        yield from fitted(f"Not confirmed in this run: {summary.stale:,} entries ({share})", width)
     others = (
         *(f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5]),
         *(f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns),

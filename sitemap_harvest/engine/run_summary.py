@@ -108,6 +108,8 @@ class Summary:
     """Different URLs in these."""
     unconfirmed: int = 0
     """Entries in these whose documents were neither read completely nor found unchanged: they are from earlier runs."""
+    pending: int = 0
+    """URLs in these whose removal is pending."""
     compared: int = 0
     """Snapshots that were compared with a baseline."""
     unread: int = 0
@@ -185,6 +187,7 @@ class Summary:
         self.stored += 1
         self.snapshot_urls += changes.urls_after
         self.unconfirmed += changes.stale
+        self.pending += changes.pending
         if changes.baseline is not None:
             self.compared += 1
             self.unread += not is_found
@@ -285,7 +288,8 @@ class Summary:
         urls = f"{self.snapshot_urls:,} different URL{'' if self.snapshot_urls == 1 else 's'}"
         filtered = " before filters" if self.dropped else ""
         old = f"; {self.unconfirmed:,} of the entries are from earlier runs" if self.unconfirmed else ""
-        return f"stored {_counted(self.stored, 'snapshot')} with {urls}{filtered}{old}"
+        gone = f"; the removal of {_counted(self.pending, 'URL')} is pending" if self.pending else ""
+        return f"stored {_counted(self.stored, 'snapshot')} with {urls}{filtered}{old}{gone}"
 
     def probe_in_words(self) -> str:
         """Return the result of the probes as text; empty without one."""

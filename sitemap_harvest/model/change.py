@@ -146,7 +146,7 @@ class ChangeSummary(ItemRecord):
     expired: int = 0
     """URLs that disappeared from a feed or a news sitemap."""
     unchanged: int = 0
-    """URLs that neither changed nor moved."""
+    """URLs that neither changed nor moved; also those that are ``pending`` and were in the earlier snapshot."""
     newly_known: int = 0
     """URLs that are new to the store but perhaps not to the site: from documents that were never read completely
     before. They are not changes."""
@@ -157,13 +157,14 @@ class ChangeSummary(ItemRecord):
     """URLs that no document lists any more, but that are not reported as removed yet, because a document that could not
     be read may list them. They are part of the later snapshot, and not changes."""
     urls_before: int = 0
-    """URLs of the earlier snapshot."""
+    """URLs of the earlier snapshot, including those that were pending."""
     urls_after: int = 0
-    """URLs of the later snapshot."""
+    """URLs of the later snapshot, including those that are pending."""
     stale: int = 0
-    """Entries of the later snapshot whose document was neither read completely nor confirmed in its run."""
+    """Entries that the documents of the later snapshot list, without pending ones, whose document was neither read
+    completely nor confirmed in its run."""
     stale_share: float = 0.0
-    """Their share of all its entries, 0 to 1."""
+    """Their share of all entries that these documents list, without pending ones, 0 to 1."""
     stale_sitemaps: tuple[StaleSitemap, ...] = ()
     """Documents that were neither read completely nor confirmed: the first 50 by URL."""
     sitemaps_came: tuple[str, ...] = ()

@@ -215,6 +215,12 @@ def test_nothing_has_changed_only_if_everything_was_read(sites: list[tuple[Chang
             "stored 1 snapshot with 200 different URLs before filters; 40 of the entries are from earlier runs",
             id="differs-from-the-output",
         ),
+        pytest.param(
+            Summary(stored=1, snapshot_urls=38, unconfirmed=10, pending=3),
+            "stored 1 snapshot with 38 different URLs; 10 of the entries are from earlier runs; "
+            "the removal of 3 URLs is pending",
+            id="some-are-pending",
+        ),
     ],
 )
 def test_the_urls_of_snapshots_are_counted_separately(summary: Summary, words: str) -> None:

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from sitemap_harvest.cli.diff_report import change_lines, summary_lines
 from sitemap_harvest.diff import compare
+from sitemap_harvest.model import ChangeSummary
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
 if TYPE_CHECKING:
@@ -179,6 +180,22 @@ def test_urls_of_other_hosts_have_their_own_sections(tmp_path: Path) -> None:
     shown = report(compared(tmp_path, {SHOP: [*old, *locs(1)]}, {SHOP: [*map(entry, locs(1))]}), only_totals=True)  # type: ignore[list-item]
     rows = [[cell.strip() for cell in line.split("│")] for line in shown.splitlines()[5:]]
     assert rows == [["/", "1"], ["/a/", "1"], ["b.example/a/", "1"], ["c.example/", "1"], rows[4], ["total", "4"]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "lines"),
+    [
+        pytest.param({"unchanged": 35, "stale": 10, "stale_share": 0.2857},
+                     ["URLs: 38 before, 38 after, 35 without a known change",
+                      "Not confirmed in this run: 10 entries (28.6%)"], id="not-confirmed"),
+        pytest.param({"unchanged": 38, "stale": 35, "stale_share": 1.0, "pending": 3},
+                     ["URLs: 38 before, 38 after (3 of them pending), 38 without a known change",
+                      "Not confirmed in this run: 35 entries (100.0% of those that are not pending)"], id="pending"),
+    ],
+)  # fmt: skip
+def test_unconfirmed_and_pending_urls_are_not_called_unchanged(counts: dict[str, float], lines: list[str]) -> None:
+    summary = ChangeSummary(site=SITE, run="b", baseline="a", urls_before=38, urls_after=38, **counts)
+    assert [*summary_lines(summary)][1:] == lines
 
 
 def test_no_change_is_two_lines(tmp_path: Path) -> None:
