@@ -122,17 +122,29 @@ class Batch(Generic[Row]):
             if column.null_count and not field.nullable:
                 raise ValueError(f"{name} is None")
             columns.append(column)
-        batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-        if not issubclass(cls.row_type, ItemRecord) or set().union(*map(vars, records)) <= set(schema.names):
-            return cls(batch)
-        names = dict.fromkeys(chain.from_iterable(vars(row) for row in records))
-        return cls(batch).with_columns(
-            **{
-                name: added_column([vars(row).get(name) for row in records])
-                for name in names
-                if name not in schema.names
-            }
-        )
+        return cls(_with_added(pa.RecordBatch.from_arrays(columns, schema=schema), records))
+
+    @classmethod
+    def of_changed(cls, rows: Iterable[Row]) -> Self:
+        """Create a batch of *rows* for an output, where pipelines have given fields values of other types.
+
+        A column that these do not fit has the type that an added column would have.
+        """
+        records = list(rows)
+        columns, kinds = [], []
+        for field in cls.schema():
+            values = [getattr(row, field.name, None) for row in records]
+            try:
+                column = column_of(values, field.type)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
+                column = added_column(values)
+            columns.append(column)
+            is_nullable = field.nullable or column.null_count > 0 or column.type != field.type
+            kinds.append(field.with_type(column.type).with_nullable(is_nullable))
+        schema = pa.schema(kinds, metadata=cls.schema().metadata)
+        batch = cls.__new__(cls)
+        batch.arrow = _with_added(pa.RecordBatch.from_arrays(columns, schema=schema), records)
+        return batch
 
     @classmethod
     def joined(cls, batches: Sequence[Self]) -> Self:
@@ -194,6 +206,17 @@ class Batch(Generic[Row]):
                 yield make(values)
 
 
+def _with_added(arrow: pa.RecordBatch, records: Sequence[Any]) -> pa.RecordBatch:
+    """Return *arrow* with the fields that were added to *records*, its rows, as columns."""
+    known = set(arrow.schema.names)
+    if not records or not isinstance(records[0], ItemRecord) or set().union(*map(vars, records)) <= known:
+        return arrow
+    for name in dict.fromkeys(chain.from_iterable(vars(row) for row in records)):
+        if name not in known:
+            arrow = arrow.append_column(name, added_column([vars(row).get(name) for row in records]))
+    return arrow
+
+
 def conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return *batch* with the columns of *schema*: a missing one is null, others are left out.
 
@@ -218,6 +241,8 @@ def converted(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind == JSON or (kind == pa.string() and pa.types.is_nested(column.type)):
         column = _json_column(column.to_pylist())
         return column if kind == JSON else column.storage
+    if kind == pa.string() and pa.types.is_timestamp(column.type):
+        return pa.array([None if one is None else one.isoformat() for one in column.to_pylist()], kind)
     return column.cast(kind)
 
 

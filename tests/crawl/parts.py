@@ -309,6 +309,18 @@ class WrongType:
         return item
 
 
+class Retyped:
+    """A pipeline that gives fields values of other types, and adds fields."""
+
+    def process_item(self, item: Any) -> Any:
+        if item["lastmod"] is not None:
+            item["lastmod"] = item["lastmod"].isoformat()
+        if item["position"] == 1:
+            item["priority"] = "high"
+        item["source"], item["rank"] = "x", item["position"]
+        return item
+
+
 class OnlyOdd:
     """A pipeline that accepts only batches."""
 

@@ -8,13 +8,16 @@ import gzip
 import io
 import json
 import lzma
+from datetime import UTC, datetime
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
-from sitemap_harvest.integration.items.exporters import TsvExporter
-from sitemap_harvest.model import UrlBatch
+from sitemap_harvest.integration.items.exporters import ParquetExporter, TsvExporter
+from sitemap_harvest.model import UrlBatch, UrlEntry
+from sitemap_harvest.model.batch import JSON
 from tests.crawl.crawling import lines
 from tests.site import numbered, urlset
 
@@ -321,6 +324,49 @@ def test_an_appended_csv_keeps_its_only_header(crawl, tmp_path, source, way, pip
     rows = list(csv.DictReader(io.StringIO(text)))
     name = "address" if pipelines else "loc"
     assert [row[name][:18] for row in rows] == ["https://a.example/"] * 6
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_field_of_another_type_changes_no_other_field(crawl, tmp_path, source, way):
+    settings = {"ITEM_PIPELINES": {"tests.crawl.parts.Retyped": 1}, "SITEMAP_HARVEST_ITEMS": way}
+    crawl(sitemap=source, emit="urls", feeds=in_formats(tmp_path), settings=settings)
+    table = pq.read_table(tmp_path / "urls.parquet")
+    changed = {"lastmod": pa.string(), "priority": JSON, "source": pa.string(), "rank": pa.int64()}
+    kinds = {field.name: field.type for field in table.schema}
+    assert kinds == {field.name: field.type for field in UrlBatch.schema()} | changed
+    instants = ["2025-03-09T13:00:00.500000+00:00", "2025-01-01T00:00:00+00:00", None]
+    assert table["lastmod"].to_pylist() == instants
+    assert table["priority"].to_pylist() == ['"high"', None, "1.0"]
+    assert (table["source"].to_pylist(), table["rank"].to_pylist()) == (["x"] * 3, [1, 2, 3])
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "urls.csv").read_text(encoding="utf-8"))))
+    assert [row["lastmod"] or None for row in rows] == instants
+    assert [(row["priority"], row["title"], row["source"]) for row in rows] == [
+        ("high", "", "x"), ("", "", "x"), ("1.0", "", "x")
+    ]  # fmt: skip
+    root = etree.parse(tmp_path / "urls.xml")
+    assert root.xpath("//priority/text()") == ["high", "1.0"]
+    assert not root.xpath("//item/title")
+    assert [row["priority"] for row in lines(tmp_path / "urls.jsonl")] == ["high", None, 1.0]
+
+
+def test_values_of_another_type_that_come_late_are_left_out_alone():
+    rows = [UrlEntry(loc=f"https://a.example/{number}", sitemap="s", position=number) for number in range(3)]
+    file = io.BytesIO()
+    exporter = ParquetExporter(file)
+    exporter.start_exporting()
+    rows[0]["source"] = "x"
+    exporter.export_item(UrlBatch.of(rows[:1]))
+    rows[1].update(source="y", priority="high", lastmod="2025-01-01T00:00:00+00:00")
+    rows[2].update(source="z", priority=0.5)
+    for row in rows[1:]:
+        exporter.export_item(row)
+    exporter.finish_exporting()
+    table = pq.read_table(file)
+    assert table.schema.names == [*UrlBatch.schema().names, "source"]
+    assert table["source"].to_pylist() == ["x", "y", "z"]
+    assert table["priority"].to_pylist() == [None, None, 0.5]
+    assert table["lastmod"].to_pylist() == [None, datetime(2025, 1, 1, tzinfo=UTC), None]
+    assert exporter.left_out == {"priority": 1}
 
 
 def test_site_records_are_the_same_in_every_format(crawl, tmp_path, source):

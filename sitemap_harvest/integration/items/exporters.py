@@ -121,10 +121,13 @@ class BatchExporter(exporters.BaseItemExporter):
         try:
             batch = BATCHES[kind].of(waiting)
         except (pa.ArrowException, TypeError, ValueError, AttributeError):
-            for row in waiting:  # a pipeline has set a value that the column cannot hold
-                self._write_other(row)
+            self._write_changed(waiting)
         else:
             self._write(batch)
+
+    def _write_changed(self, rows: list[Any]) -> None:
+        """Write *rows* of one kind where a pipeline has set a value that the column cannot hold."""
+        self._write(BATCHES[type(rows[0])].of_changed(rows))
 
     def _count_left_out(self, name: str, values: int) -> None:
         """Count *values* of a field that the file has no column for, and log the first."""
@@ -213,6 +216,10 @@ class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
         lines = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end="\n")
         self.file.write(_encoded(lines, self.encoding))
 
+    def _write_changed(self, rows: list[Any]) -> None:
+        for row in rows:  # each value with its own JSON type
+            self._write_other(row)
+
 
 class JsonExporter(BatchExporter, exporters.JsonItemExporter):
     """One JSON array of objects."""
@@ -221,14 +228,17 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
 
     def _write(self, batch: Batch[Any]) -> None:
         if self.indent:
-            for row in batch.rows():
-                self._write_other(row)
+            self._write_changed(list(batch.rows()))
         elif len(batch):
             self._add_comma_after_first()
             end = "," if self.indent is None else ",\n"
             ascii_only = bool(self._kwargs["ensure_ascii"])
             objects = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end=end)
             self.file.write(_encoded(objects, self.encoding)[: -len(end)])
+
+    def _write_changed(self, rows: list[Any]) -> None:
+        for row in rows:
+            self._write_other(row)
 
 
 class CsvExporter(BatchExporter, exporters.CsvItemExporter):
@@ -511,9 +521,14 @@ class ParquetExporter(BatchExporter):
             self._writer = ParquetWriter(self._file, typed(schema), compression="zstd", use_dictionary=few or False)
         return self._writer
 
+    def _write_changed(self, rows: list[Any]) -> None:
+        if self._writer is None and not self._others:
+            super()._write_changed(rows)
+            return
+        for row in rows:
+            self._write_other(row)
+
     def _write_other(self, item: Any) -> None:
-        if self._writer is None and not self._others and type(item) in BATCHES:  # one of its values fits no column
-            self._write(BATCHES[type(item)].of([]))
         self._others.append(dict(self.get_serialized_fields(item)))
         if len(self._others) >= _MOST_ITEMS:
             self._write_others()
@@ -544,6 +559,9 @@ class ParquetExporter(BatchExporter):
         except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
             if len(values) > 1:
                 return pa.concat_arrays([self._column(name, [value], kind) for value in values])
+        try:
+            return converted(added_column(values), kind)  # an instant as ISO text
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
             self._count_left_out(name, 1)
             return pa.nulls(1, kind)
 
