@@ -9,7 +9,7 @@ from rich.filesize import decimal
 
 from sitemap_harvest.cli.output import screen_width, tell
 from sitemap_harvest.cli.tables import table_lines
-from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.engine.exit_codes import RunOutcome, dropped_all
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
 from sitemap_harvest.model import Outcome
@@ -112,7 +112,10 @@ def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, 
     facts = [known] if summary.queued and reason != "finished" else []
     if reason == "finished":
         if not summary.has_enough or outcome is not RunOutcome.WHOLE:
-            facts.append(_WORDS.get(outcome, "no URL was found"))
+            words = _WORDS.get(outcome, "no URL was found")
+            if dropped_all(summary, stats):
+                words = f"pipelines dropped all {stats['item_dropped_count']:,} items"
+            facts.append(words)
         if summary.has_enough:
             facts.append(f"the limit of {summary.urls:,} URL{'' if summary.urls == 1 else 's'} was reached")
     verb = "interrupted" if reason == _STOPPED else "ended"

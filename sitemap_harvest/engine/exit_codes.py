@@ -49,7 +49,7 @@ _MEANINGS = {
     RunOutcome.WHOLE: "URLs were harvested, and nothing failed.",
     RunOutcome.NOT_STARTED: "Scrapy could not start.",
     RunOutcome.WRONG_USAGE: "An option, argument or setting is invalid. Nothing was fetched or written.",
-    RunOutcome.NOTHING_FOUND: "No URL was harvested: no URL was found, or the filters dropped all URLs.",
+    RunOutcome.NOTHING_FOUND: "No URL was harvested: no URL was found, or filters or pipelines dropped all URLs.",
     RunOutcome.PARTLY_FAILED: "URLs were harvested, but part of the run failed.",
     RunOutcome.BLOCKED: "No URL was found: all targets are blocked.",
     RunOutcome.FORBIDDEN: "No URL was found: robots.txt disallows all targets.",
@@ -61,6 +61,12 @@ _MEANINGS = {
 
 _OF_ALL = frozenset({SiteResult.BLOCKED, SiteResult.FORBIDDEN, SiteResult.UNREACHABLE, SiteResult.NOT_A_SITE})
 """Results that are that of the run, under the same word, if all targets have them."""
+
+
+def dropped_all(summary: Summary, stats: Mapping[str, Any]) -> bool:
+    """Whether pipelines dropped all items of the run, and neither an output nor the store has any."""
+    is_lost = LOST_ITEMS in stats or stats.get("item_scraped_count", 0)
+    return bool(stats.get("item_dropped_count")) and not is_lost and not summary.is_stored
 
 
 def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> RunOutcome:
@@ -75,6 +81,8 @@ def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> R
     if not summary.urls and not summary.is_stored:
         (result, *others) = summary.sites or (None,)
         return RunOutcome(result) if result in _OF_ALL and not others else RunOutcome.NOTHING_FOUND
+    if dropped_all(summary, stats):
+        return RunOutcome.NOTHING_FOUND
     has_errors = errors or any(name.startswith((*OUTPUT_ERRORS, LOST_ITEMS)) for name in stats)
     is_whole = stats.get("finish_reason") == "finished" and not has_errors
     return RunOutcome.WHOLE if is_whole and not summary.has_failed else RunOutcome.PARTLY_FAILED

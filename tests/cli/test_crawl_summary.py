@@ -38,11 +38,20 @@ FINISHED = {"finish_reason": "finished"}
         pytest.param(Summary(urls=0), {"finish_reason": "shutdown"}, 130, id="interrupted-before-a-url"),
         pytest.param(Summary(urls=1), {}, 130, id="aborted"),
         pytest.param(Summary(urls=1), {"finish_reason": "closespider_timeout"}, 4, id="ended-early"),
+        pytest.param(Summary(urls=2), FINISHED | {"item_dropped_count": 2}, 3, id="dropped-by-pipelines"),
+        pytest.param(
+            Summary(urls=2), FINISHED | {"item_dropped_count": 1, "item_scraped_count": 1}, 0, id="one-is-not-dropped"
+        ),
         pytest.param(Summary(urls=1), FINISHED | {"feedexport/failed_count/S3FeedStorage": 1}, 4, id="output"),
     ],
 )
 def test_exit_codes(summary: Summary, stats: dict[str, object], expected: int) -> None:
     assert verdict(summary, stats).exit_code == expected
+
+
+def test_the_last_line_tells_that_pipelines_dropped_all_items() -> None:
+    last = shown(Summary(urls=2), FINISHED | {"item_dropped_count": 2, "elapsed_time_seconds": 1.0})[-1]
+    assert last.endswith(": pipelines dropped all 2 items (exit code 3).")
 
 
 def test_an_error_in_the_log_gives_exit_code_4() -> None:
