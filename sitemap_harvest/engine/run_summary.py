@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from bisect import insort
 from collections import Counter
 from dataclasses import dataclass, field
@@ -280,6 +281,18 @@ class Summary:
         if self.first_snapshots:
             words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
+
+    def how_to_list_changes(self, store: str) -> str:
+        """Return the command that lists the changes of this run from *store*; empty if it has stored none.
+
+        Snapshots of several sites need one command each; the text has that of the first.
+        """
+        compared = [one for one in self.snapshots if one.baseline is not None]
+        if not self.changes.total() or not compared:
+            return ""
+        words = ["sitemap-harvest", "diff", compared[0].site, "--store", store, "--after", str(compared[0].baseline)]
+        more = f" (and so for {_counted(len(compared) - 1, 'other site')})" if len(compared) > 1 else ""
+        return f"{shlex.join(words)}{more}"
 
     def snapshots_in_words(self) -> str:
         """Return the contents of the stored snapshots as text; empty if none was stored."""

@@ -11,6 +11,8 @@ import io
 import json
 import lzma
 import os
+import re
+import shlex
 import signal
 import stat
 import subprocess
@@ -139,11 +141,13 @@ def test_an_interrupted_run_puts_its_rows_beside_an_earlier_file(crawl, started,
     run = crawl.finished(process.returncode, log)
     assert run.reason == "shutdown"
     assert kept(tmp_path, "urls.jsonl")
-    rows = lines(tmp_path / "urls.jsonl.partial")
+    partial = tmp_path / f"urls.jsonl.{run.stats['sitemap_harvest/run']}.partial"
+    rows = lines(partial)
     assert len(rows) == MANY
     assert json.loads((tmp_path / "new.json").read_bytes()) == rows  # there was no such file
     path = tmp_path / "urls.jsonl"
-    assert f"{path} stays as it was: the run ended early (shutdown); its {MANY:,} items are in {path}.partial" in log
+    assert f"{path} stays as it was: the run ended early (shutdown); its {MANY:,} items are in {partial}\n" in log
+    assert f"{tmp_path / 'new.json'} is not complete: the run ended early (shutdown)\n" in log
     assert f"Stored jsonl feed ({MANY} items) in: {path}" not in log
     assert not list(tmp_path.glob(".*.part"))
 
@@ -361,8 +365,38 @@ def test_changes_in_a_partial_output_are_delivered_again(crawl, serve, tmp_path)
     assert kept(tmp_path, "changes.jsonl")
     assert "to the consumer c again: an output was not replaced" in log
     crawl(sitemap=f"{site.url}/s.xml", **given)
-    for name in ("changes.jsonl", "changes.jsonl.partial"):
-        assert [(row["kind"], row["loc"]) for row in lines(tmp_path / name)] == [("added", f"{site.url}/b")]
+    assert "this command does" not in log
+    for path in (tmp_path / "changes.jsonl", *tmp_path.glob("changes.jsonl.*.partial")):
+        assert [(row["kind"], row["loc"]) for row in lines(path)] == [("added", f"{site.url}/b")]
+
+
+def test_changes_of_interrupted_runs_are_in_a_file_each_and_can_be_listed_again(crawl, serve, tmp_path):
+    hanging = dict.fromkeys(HANGING, Page("", manner=Manner.HANG))
+    site, other = serve({"/s.xml": urlset("/a")}), serve({"/index.xml": index(*hanging), **hanging})
+    feed = {"format": "jsonl", "item_classes": ["sitemap_harvest.Change"], "overwrite": True}
+    given = {"spider": "changes", "store": tmp_path / "store", "feeds": {f"{tmp_path}/changes.jsonl": feed}}
+    crawl(sitemap=f"{site.url}/s.xml", **given)
+    old_files(tmp_path, "changes.jsonl")
+    commands = []
+    for name in ("/b", "/c"):
+        site.pages["/s.xml"] = urlset("/a", name)
+        seen = len(other.requests)
+        process = crawl.start(sitemap=f"{site.url}/s.xml {other.url}/index.xml", settings=UNHURRIED, **given)
+        try:
+            wait_until(lambda: list(tmp_path.glob(".changes.jsonl.*.part")) and len(other.requests) > seen)  # noqa: B023
+            process.send_signal(signal.SIGTERM)
+            log, _ = process.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            process.kill()
+        commands += re.findall("this command does: sitemap-harvest (diff .*)", log)
+    assert kept(tmp_path, "changes.jsonl")
+    first, second = sorted(tmp_path.glob("changes.jsonl.*.partial"))
+    rows = [*lines(first), *lines(second)]
+    found = [(row["kind"], row["loc"]) for row in rows]
+    assert found == [("added", f"{site.url}/b"), ("removed", f"{site.url}/b"), ("added", f"{site.url}/c")]
+    run = forked.scrapy("harvest", *shlex.split(commands[0]), "-O", "-:jsonl", cwd=tmp_path)
+    assert [json.loads(line) for line in run.stdout.splitlines()] == rows
+    assert len(commands) == 2
 
 
 @pytest.mark.quick
@@ -443,11 +477,11 @@ def test_a_file_that_another_program_has_open_on_windows_stays_and_the_new_one_i
         return replace(part, to)
 
     monkeypatch.setattr("pathlib.Path.replace", refuse)
-    with pytest.raises(PermissionError, match=r"Access is denied; the new file is .*urls\.jsonl\.partial"):
+    with pytest.raises(PermissionError, match=r"Access is denied; the new file is .*urls\.jsonl\.\d+\.partial"):
         storage.put(is_whole=True)
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {
         "urls.jsonl": OLD,
-        "urls.jsonl.partial": b"new",
+        f"urls.jsonl.{os.getpid()}.partial": b"new",
     }
 
 

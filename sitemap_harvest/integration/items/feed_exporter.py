@@ -26,9 +26,9 @@ from sitemap_harvest.errors import ArgumentError, OptionError
 from sitemap_harvest.files import is_device
 from sitemap_harvest.integration.default_settings import COMPRESSIONS
 from sitemap_harvest.integration.items.item_types import RowList
-from sitemap_harvest.integration.items.output_files import FileFeedStorage, compress, tell_kept
+from sitemap_harvest.integration.items.output_files import FileFeedStorage, compress, tell_incomplete, tell_kept
 from sitemap_harvest.integration.spider_attributes import run_of
-from sitemap_harvest.model import Batch
+from sitemap_harvest.model import Batch, ChangeBatch, SummaryBatch
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ logger = logging.getLogger(__name__)
 
 _WRITE_ERRORS = (OSError, pa.ArrowException)
 _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though the result is unreadable
+_OF_CHANGES = (ChangeBatch, SummaryBatch)
 MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
 _ENDED_EARLY = frozenset({"shutdown", "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
 """Finish reasons of runs that do not replace files: the user has stopped them, or something failed."""
@@ -242,15 +243,36 @@ class FeedExporter(feedexport.FeedExporter):
             file = self._get_file(slot)
             if not file.closed:  # some exporters close it
                 file.flush()
+            is_new = storage is not None and storage.is_new
             partial = None if storage is None else storage.put(is_whole=not self._ended_early)
         except _WRITE_ERRORS as error:
             self._fail(error)
-            _give_up(slot)
+            _give_up(slot, self._how_to_list_changes(slot))
             return False
         if partial is not None:
             self.is_whole = False
-            tell_kept(slot.uri, f"{self._ended_early}; its {slot.itemcount:,} items are in {partial}")
+            items = "1 item is" if slot.itemcount == 1 else f"{slot.itemcount:,} items are"
+            reason = f"{self._ended_early}; its {items} in {without_login(str(partial))}"
+            tell_kept(slot.uri, f"{reason}{self._how_to_list_changes(slot)}")
+        elif is_new and self._ended_early:
+            tell_incomplete(slot.uri, f"{self._ended_early}{self._how_to_list_changes(slot)}")
         return partial is None
+
+    def _how_to_list_changes(self, slot: feedexport.FeedSlot) -> str:
+        """Return how to list the changes again that the output of *slot* does not have; empty if it has none.
+
+        They are changes since the snapshot before that of this run, so the next run does not find them.
+        """
+        run = run_of(slot.spider)
+        if run is None or run.config is None or run.config.consumer is not None:  # a consumer gets them again
+            return ""
+        store = run.config.store or run.options.store
+        kinds = [kind for kind in run.config.emit.values() if kind in _OF_CHANGES]
+        if store is None or not any(list(_accepted(kind.of([]), slot.filter)) for kind in kinds):
+            return ""
+        command = run.summary.how_to_list_changes(without_login(store))
+        hint = f"; the next run does not report these changes again, but this command does: {command}"
+        return hint if command else ""
 
     def _export(self, batch: Batch[Any], index: int, spider: Spider) -> None:
         """Export *batch* to the feed at *index* of the slots, where another slot appears whenever a file is full."""
@@ -321,7 +343,7 @@ def _keep(slot: feedexport.FeedSlot, reason: str) -> None:
     tell_kept(slot.uri, reason, exists=not is_new)
 
 
-def _give_up(slot: feedexport.FeedSlot) -> None:
+def _give_up(slot: feedexport.FeedSlot, hint: str) -> None:
     """Close the file of *slot*, which cannot be written, so that Python does not report its buffers later."""
     for file in (getattr(slot.exporter, "stream", None), slot.file):
         if file is not None:
@@ -330,7 +352,7 @@ def _give_up(slot: feedexport.FeedSlot) -> None:
     if isinstance(slot.storage, FileFeedStorage):
         slot.storage.discard()
         if slot.storage.exists:
-            tell_kept(slot.uri, "the new file cannot be written")
+            tell_kept(slot.uri, f"the new file cannot be written{hint}")
 
 
 def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:

@@ -20,6 +20,7 @@ from scrapy.extensions import feedexport, postprocessing
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.files import Replacement, is_device, remove_left_overs
 from sitemap_harvest.integration.default_settings import COMPRESSIONS
+from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.redact import without_login
 
 if sys.version_info >= (3, 14):
@@ -116,12 +117,18 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         super().__init__(path, feed_options={"overwrite": not appends})
         self._target = Path(os.path.realpath(self.path))  # so that a link is not replaced
         self._new: Replacement | None = None
+        self._partial = self._target
         self._finalizer: Any = None
 
     @property
     def exists(self) -> bool:
         """Whether there is a file, such as that of an earlier run."""
         return self._target.is_file()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether :meth:`put` creates the file, rather than replaces one."""
+        return self._new is not None and not self.exists
 
     def check(self) -> None:
         """Raise :exc:`OSError` if the file cannot be written. Leaves nothing behind but its folder."""
@@ -142,7 +149,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
                 return None
             raise
 
-    def open(self, spider: Spider) -> IO[bytes]:  # noqa: ARG002 - Scrapy's interface
+    def open(self, spider: Spider) -> IO[bytes]:
         """Return the temporary file. Raises :exc:`OSError`."""
         if is_device(self.path):
             return Path(self.path).open("wb")
@@ -152,6 +159,8 @@ class FileFeedStorage(feedexport.FileFeedStorage):
         self._new = self._replacement()
         if self._new is None:
             return self._target.open(self.write_mode)
+        run = run_of(spider)  # its ID keeps the rows of several interrupted runs apart
+        self._partial = Path(f"{self._target}.{run.run_id if run else os.getpid()}.partial")
         self._finalizer = weakref.finalize(self, _abandon, self._new, self.path)
         if self.write_mode == "ab" and self.exists:
             with self._target.open("rb") as known:
@@ -162,12 +171,12 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     def put(self, *, is_whole: bool) -> Path | None:
         """Move the file to its place; return its path if it is elsewhere. Raises :exc:`OSError`.
 
-        If it is not whole, it does not replace another, unless it has its content too: ``.partial`` is added to its
-        name.
+        If it is not whole, it does not replace another, unless it has its content too: the ID of the run and
+        ``.partial`` are added to its name.
         """
         if (new := self._taken()) is None:
             return None
-        partial = Path(f"{self._target}.partial")
+        partial = self._partial
         try:
             if not is_whole and self.exists and self.write_mode == "wb":
                 new.commit(partial)
@@ -208,3 +217,9 @@ def tell_kept(uri: str, reason: str, *, exists: bool = True) -> None:
     """Log that the output *uri* keeps the content of an earlier run."""
     uri, what = without_login(uri), "stays as it was" if exists else "is not written"
     logger.warning("%s %s: %s", uri, what, reason, extra=fields("output-kept", output=uri))
+
+
+def tell_incomplete(uri: str, reason: str) -> None:
+    """Log that the output *uri*, a new file, has only a part of the rows."""
+    uri = without_login(uri)
+    logger.warning("%s is not complete: %s", uri, reason, extra=fields("output-incomplete", output=uri))
