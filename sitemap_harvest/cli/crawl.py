@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,12 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from sitemap_harvest.cli import spider_options
 from sitemap_harvest.cli.crawl_summary import NO_OUTPUT, line, show
-from sitemap_harvest.cli.output import tell
+from sitemap_harvest.cli.output import tell, unknown_format
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
-from sitemap_harvest.errors import HarvestError, OptionError
+from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import ErrorCount, check_installed, report_refused
@@ -63,6 +64,17 @@ def add_options(parser: ActionParser) -> None:
         "or a list of sites",
     )
     spider_options.add_arguments(parser)
+
+
+def check_outputs(opts: argparse.Namespace, settings: Settings) -> None:
+    """Name the format of a plain ``-`` in *opts*. Raises :exc:`ArgumentError` if the format of an output is unknown."""
+    known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter is not None}
+    for option, outputs in (("-o", opts.output), ("-O", opts.overwrite_output)):
+        for index, given in enumerate(outputs or ()):
+            if given == "-":
+                outputs[index] = "-:jsonl"
+            elif not known & {given.rpartition(":")[2] if ":" in given else "", Path(given).suffix[1:]}:
+                raise ArgumentError(option, given, "a known format", message=f"{option} {unknown_format(given)}")
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:

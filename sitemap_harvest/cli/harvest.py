@@ -69,6 +69,8 @@ class HarvestCommand(BaseRunSpiderCommand):
 
         assert self.settings is not None  # noqa: S101 - for mypy: the caller sets it
         Addon().update_settings(self.settings)  # before -O is parsed, so that its formats are known
+        if opts.action == "crawl":
+            import_module("sitemap_harvest.cli.crawl").check_outputs(opts, self.settings)
         _base(opts.action).process_options(self, [], opts)
         if "spargs" in opts:
             from sitemap_harvest.cli.spider_options import arguments_in

@@ -22,6 +22,7 @@ from sitemap_harvest.escape import visible, visible_lines
 from sitemap_harvest.files import replacing
 from sitemap_harvest.integration.default_settings import COMPRESSIONS, FORMATS
 from sitemap_harvest.model import Batch
+from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
     import argparse
@@ -137,8 +138,16 @@ def file_and_format(output: str) -> tuple[str, str]:
         message = f"-O {output}: Parquet is already compressed; use the suffix .parquet alone"
         raise ArgumentError("-O", output, _FORMATS, message=message)
     if name not in FORMATS:
-        raise ArgumentError("-O", output, _FORMATS, message=f"-O {output}: the suffix must be one of {_FORMATS}")
+        raise ArgumentError("-O", output, _FORMATS, message=f"-O {unknown_format(output)}")
     return path, name
+
+
+def unknown_format(output: str) -> str:
+    """Return the message that the format of *output* is unknown."""
+    stem, _, suffix = output.rpartition(".")
+    is_excel = suffix.lower() in {"xls", "xlsx"}
+    hint = f"for Excel, write {stem}.csv:csv-excel" if is_excel else "or name the format, as in urls.txt:csv"
+    return without_login(f"{output}: the suffix must be one of {_FORMATS}; {hint}")
 
 
 def checked_output(output: str) -> tuple[str, str]:

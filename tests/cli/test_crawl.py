@@ -114,7 +114,13 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
             ["crawl", "a.example", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
         ),
         pytest.param(["crawl", "a.example", "--frob"], "unknown option --frob", id="unknown-option"),
-        pytest.param(["crawl", "a.example", "-O", "x.bogus"], "Unrecognized output format", id="unknown-format"),
+        pytest.param(
+            ["crawl", "a.example", "-O", "x.bogus"],
+            "-O x.bogus: the suffix must be one of jsonl, jsonlines, jl, json, csv, csv-excel, tsv, xml, parquet; "
+            "or name the format, as in urls.txt:csv",
+            id="unknown-format",
+        ),
+        pytest.param(["crawl", "a.example", "-o", "x.xlsx"], "; for Excel, write x.csv:csv-excel", id="excel"),
         pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
         pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_DEPTH=1"], "unknown setting", id="unknown-setting"),
         pytest.param(["crawl", "ftp://me:secret@a.example"], "'ftp://***@a.example': it must be", id="password"),
@@ -246,6 +252,29 @@ def test_a_disk_that_is_full_at_the_end_of_a_file_ends_the_run_with_one_line(tmp
     assert run.stderr.count(" ERROR: ") == 1
     assert "Closing spider (output_failed)" in run.stderr
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("output", ["-", "-:jsonl"])
+def test_standard_output_gets_the_rows_without_a_warning(output: str, tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    run = harvest("crawl", "s.xml", "-O", output, cwd=tmp_path)
+    assert [json.loads(line)["loc"] for line in run.stdout.splitlines()] == ["https://a.example/1"]
+    assert "WARNING" not in run.stderr
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_a_reader_that_closes_the_pipe_ends_the_run_without_an_error(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [scrapy_program(), "harvest", "crawl", "s.xml", "-o", f"-:{suffix}"]
+    run = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert run.returncode == 4
+    assert run.stderr.count("has closed the pipe") == 1
+    for word in ("WARNING", "ERROR", "Error", "Exception", "Traceback"):
+        assert word not in run.stderr
 
 
 def test_the_log_is_plain_lines_without_a_terminal(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ logger = logging.getLogger(__name__)
 
 _WRITE_ERRORS = (OSError, pa.ArrowException)
 _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though the result is unreadable
+_STDOUT = "stdout:"
 _OF_CHANGES = (ChangeBatch, SummaryBatch)
 MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
 _ENDED_EARLY = frozenset({"shutdown", "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
@@ -81,6 +82,8 @@ class FeedExporter(feedexport.FeedExporter):
 
     def _get_storage(self, uri: str, feed_options: dict[str, Any]) -> feedexport.FeedStorageProtocol:
         """Return the storage; a local file is replaced as a whole, unless rows can be appended to it."""
+        if self._is_ours and uri == _STDOUT:  # Scrapy warns that it cannot overwrite it, and nobody expects that
+            feed_options = {**feed_options, "overwrite": False}
         storage = super()._get_storage(uri, feed_options)
         if not self._is_ours or type(storage) is not feedexport.FileFeedStorage:
             return storage
@@ -163,7 +166,11 @@ class FeedExporter(feedexport.FeedExporter):
         if not self._has_failed:
             self._has_failed = True
             self.crawler.stats.inc_value("sitemap_harvest/output_failed")
-            logger.error("The output cannot be written: %s", error, extra=fields("output-failed"))
+            extra = fields("output-failed")
+            if isinstance(error, BrokenPipeError):
+                logger.info("The run ends: the reader of an output, such as head, has closed the pipe", extra=extra)
+            else:
+                logger.error("The output cannot be written: %s", error, extra=extra)
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
 
     def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
