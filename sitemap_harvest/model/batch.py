@@ -185,14 +185,25 @@ class Batch(Generic[Row]):
         return type(self)(self.arrow.slice(start, length))
 
     def with_columns(self, **columns: pa.Array) -> Self:
-        """Return the rows with *columns* replacing those of the same names, or added."""
+        """Return the rows with *columns* replacing those of the same names, or added.
+
+        Raises :exc:`SchemaError` if a column of :attr:`row_type` would get another type.
+        """
         arrow = self.arrow
         for name, column in columns.items():
             at = arrow.schema.get_field_index(name)
             if at < 0:
                 arrow = arrow.append_column(name, column)
             else:
-                arrow = arrow.set_column(at, arrow.schema.field(at) if at < len(self.schema()) else name, column)
+                field = arrow.schema.field(at) if at < len(self.schema()) else name
+                try:
+                    arrow = arrow.set_column(at, field, column)
+                except (pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+                    kind = getattr(column, "type", type(column).__name__)
+                    raise SchemaError(
+                        f"the column {name!r} of {type(self).__name__} has the type {arrow.schema.field(at).type}, and "
+                        f"cannot be replaced by one of type {kind}: cast it, or add it under another name"
+                    ) from error
         return type(self)(arrow)
 
     def rows(self) -> Iterator[Row]:

@@ -203,3 +203,12 @@ def test_a_batch_takes_added_columns_after_its_own() -> None:
 def test_a_value_that_does_not_fit_its_column_is_an_error(fields: dict[str, object]) -> None:
     with pytest.raises((pa.ArrowException, ValueError, TypeError)):
         UrlBatch.of(_entries({}, fields))
+
+
+def test_a_column_of_the_schema_is_not_replaced_by_one_of_another_type() -> None:
+    batch = UrlBatch.of([row(1)])
+    with pytest.raises(
+        SchemaError, match=r"the column 'priority' of UrlBatch has the type double, .* of type string: "
+    ):
+        batch.with_columns(priority=pa.array(["high"]))
+    assert batch.with_columns(priority=pa.array([0.5]))["priority"].to_pylist() == [0.5]
