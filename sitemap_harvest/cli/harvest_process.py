@@ -6,11 +6,13 @@ Its standard input carries the job, pickled, and ends when the caller no longer 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pickle
 import shutil
 import sys
 import time
+from difflib import get_close_matches
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -18,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 from sitemap_harvest.cli.start import begin_start, end_start
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy.settings import Settings
 
 _GRACE_SECONDS = 10  # to end orderly: a host may hang, and nobody waits for the result
+_LIKENESS = 0.9  # of a typo; the settings of other packages are less similar to those of Scrapy
 _EXPORTER = "sitemap_harvest.integration.items.arrow_exporter.ArrowExporter"
 _STORAGE = "sitemap_harvest.integration.items.arrow_exporter.StreamStorage"
 
@@ -42,6 +45,7 @@ def main() -> None:
     escape_log()
     process = AsyncCrawlerProcess(settings)
     start_log(settings)
+    warn_of_typos(job["settings"])
     crawler = process.create_crawler(SitemapSpider)
     left: list[bool] = []
 
@@ -65,6 +69,16 @@ def main() -> None:
     if left:  # the caller may have been killed, and then removes nothing
         shutil.rmtree(job["folder"], ignore_errors=True)
     sys.exit(1 if process.bootstrap_failed else 0)
+
+
+def warn_of_typos(names: Iterable[str]) -> None:
+    """Log a warning for each of *names* that is no setting of Scrapy, but similar to one."""
+    from scrapy.settings import Settings
+
+    known = [str(name) for name in Settings()]
+    for name in names:
+        if name not in known and (meant := get_close_matches(name, known, 1, _LIKENESS)):
+            logging.getLogger("sitemap_harvest").warning("Unknown setting %s; did you mean %s?", name, meant[0])
 
 
 def settings_of(job: Mapping[str, Any]) -> Settings:

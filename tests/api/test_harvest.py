@@ -200,6 +200,14 @@ def test_a_wrong_setting_is_an_error_before_anything_starts(
     assert message in str(raised.value)
 
 
+def test_a_setting_that_may_be_a_typo_is_a_warning(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    result = harvest(f"{site.url}/s.xml", settings={"DOWNLOAD_TIMEOT": 3, "MY_TIMEOUT": 3, "RETRY_TIMES": 0})
+    assert result.summary.counts.errors == 0
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "Unknown setting DOWNLOAD_TIMEOT; did you mean DOWNLOAD_TIMEOUT?"
+    ]
+
+
 def test_what_only_the_process_can_check_is_an_error_too(site: Site) -> None:
     with pytest.raises(HarvestError, match=r"^FEED_EXPORT_ENCODING is 'klingon'"):
         harvest(site.url, settings={"FEED_EXPORT_ENCODING": "klingon"})
