@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.cli.diff_report import change_lines, summary_lines
+from sitemap_harvest.cli.diff_report import change_lines, pending_lines, summary_lines
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.diff import compare, compare_each
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -63,7 +63,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         _deliver(history, opts)
     else:
         before, after = _runs(history, opts.runs)
-        _put(iter([compare(history.snapshot(before), history.snapshot(after))]), opts)
+        _put(iter([compare(history.snapshot(before), history.snapshot(after))]), history, opts)
     return RunOutcome.WHOLE
 
 
@@ -86,7 +86,7 @@ def _deliver(history: History, opts: argparse.Namespace) -> None:
         hint = "to create it, give the run after which it starts, such as --after latest"
         raise StoreError(f"{history.site}: there is no consumer named {opts.consumer}; {hint}")
     runs = runs_since(history, start)
-    _put(compare_each(map(history.snapshot, runs)), opts)
+    _put(compare_each(map(history.snapshot, runs)), history, opts)
     if len(runs) == 1:
         output.tell(f"{history.site}: there is no run after {runs[0].id}")
     if opts.consumer is not None and opts.output and not opts.summary:
@@ -109,12 +109,12 @@ def _runs(history: History, named: Sequence[str]) -> Sequence[Run]:
     return before, after
 
 
-def _put(found: Iterator[Changes], opts: argparse.Namespace) -> None:
-    """Print the changes in *found*, or write them and print their number."""
+def _put(found: Iterator[Changes], history: History, opts: argparse.Namespace) -> None:
+    """Print the changes of *history* in *found*, or write them and print their number."""
     if not opts.output:
         for changes in found:
             with changes:
-                _show(changes, only_summary=opts.summary)
+                _show(changes, history, only_summary=opts.summary)
         return
     summaries: list[ChangeSummary] = []
 
@@ -132,10 +132,14 @@ def _put(found: Iterator[Changes], opts: argparse.Namespace) -> None:
         output.tell(summary.in_words())
 
 
-def _show(changes: Changes, *, only_summary: bool) -> None:
+def _show(changes: Changes, history: History, *, only_summary: bool) -> None:
     """Print the report of a comparison."""
     width = output.screen_width()
     for line in summary_lines(changes.summary, width=width):
         output.say(line)
     for line in change_lines(changes, width=width, only_totals=only_summary):
         output.say(line)
+    if not only_summary:
+        pending = history.snapshot(history.run(changes.summary.run)).pending_urls()
+        for line in pending_lines(changes.summary, pending, width=width):
+            output.say(line)

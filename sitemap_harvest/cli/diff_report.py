@@ -7,7 +7,7 @@ changes of each group; without one, it has all changes and all text.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
+from itertools import chain, islice
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from sitemap_harvest.escape import visible
 from sitemap_harvest.model import ChangeBatch, ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.model import Change, ChangeSummary
@@ -54,6 +54,8 @@ def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterat
     if summary.stale:
         share = f"{summary.stale_share:.1%}{' of those that are not pending' if summary.pending else ''}"
         yield from fitted(f"Not confirmed in this run: {summary.stale:,} entries ({share})", width)
+    elif summary.stale_sitemaps:
+        yield "Not read completely in this run:"
     others = (
         *(f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5]),
         *(f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns),
@@ -79,6 +81,26 @@ def change_lines(changes: Changes, *, width: int | None = None, only_totals: boo
             yield ""
             yield f"{title}: {groups[group]:,}"
             yield from _group_lines(changes, group, groups[group], width)
+
+
+def pending_lines(
+    summary: ChangeSummary, found: Iterable[pa.RecordBatch], *, width: int | None = None
+) -> Iterator[str]:
+    """Yield the URLs whose removal is pending: those of *found*, the result of :meth:`Snapshot.pending_urls`."""
+    if not summary.pending:
+        return
+    unread = [visible(one.url) for one in summary.stale_sitemaps]
+    who = " and other documents were" if len(unread) > 1 else " was" if unread else "a document was"
+    yield ""
+    yield f"Pending: {summary.pending:,}"
+    yield from fitted(
+        f"  no longer listed, but {''.join(unread[:1])}{who} not read completely and may list them:", width
+    )
+    locs = dict.fromkeys(chain.from_iterable(batch["loc"].to_pylist() for batch in found))
+    for loc in islice(locs, None if width is None else _MOST_CHANGES):
+        yield _cut(f"  {visible(loc)}", width)
+    if width is not None and len(locs) > _MOST_CHANGES:
+        yield from fitted(f"  and {len(locs) - _MOST_CHANGES:,} more: see the view pending of query", width)
 
 
 def _totals(changes: Changes) -> tuple[dict[str, Counter[str]], Counter[str]]:

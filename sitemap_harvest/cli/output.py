@@ -135,10 +135,10 @@ def file_and_format(output: str) -> tuple[str, str]:
         stem, _, suffix = output.rpartition(".")
         path, name = output, (stem.rpartition(".")[2] if suffix in COMPRESSIONS else suffix).lower()
     if name == "parquet" and _is_compressed(path):
-        message = f"-O {output}: Parquet is already compressed; use the suffix .parquet alone"
-        raise ArgumentError("-O", output, _FORMATS, message=message)
+        message = f"output {output}: Parquet is already compressed; use the suffix .parquet alone"
+        raise ArgumentError("output", output, _FORMATS, message=message)
     if name not in FORMATS:
-        raise ArgumentError("-O", output, _FORMATS, message=f"-O {unknown_format(output)}")
+        raise ArgumentError("output", output, _FORMATS, message=f"output {unknown_format(output)}")
     return path, name
 
 
@@ -154,12 +154,12 @@ def checked_output(output: str) -> tuple[str, str]:
     """Return the path and the format of *output*. Raises :exc:`ArgumentError`, also if there is no folder for it."""
     path, name = file_and_format(output)
     if path != "-":
-        check_folder("-O", output, path)
+        check_folder("output", output, path)
     return path, name
 
 
 def write(batches: Iterable[Batch[Any]], output: str) -> int:
-    """Write *batches* to *output*, a value of ``-O``; return the number of rows.
+    """Write *batches* to *output*, a value of ``-o``; return the number of rows.
 
     An existing file is replaced when the new one is complete.
     """
@@ -177,7 +177,7 @@ def write(batches: Iterable[Batch[Any]], output: str) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        place = "standard output" if path == "-" else f"-O {output}"
+        place = "standard output" if path == "-" else f"output {output}"
         raise StoreError(f"{place}: {error.strerror or error}") from error
 
 
@@ -190,8 +190,8 @@ def _standard_output(name: str) -> IO[bytes]:
     if not sys.stdout.isatty():
         return sys.stdout.buffer
     if name == "parquet":
-        message = f"-O -:{name}: the format is binary, and standard output is a terminal; write to a file or a pipe"
-        raise ArgumentError("-O", name, "a file", message=message)
+        message = f"output {name}: the format is binary, and standard output is a terminal; write to a file or a pipe"
+        raise ArgumentError("output", name, "a file", message=message)
     return BufferedWriter(_TerminalOutput())
 
 

@@ -28,8 +28,8 @@ _MOST_ROWS = 100  # on a terminal
 _FORMAT = "tsv"  # elsewhere
 USAGE = '--store S "SELECT ..."'
 EPILOG = (
-    "Views: urls, sitemaps, problems (of the last snapshot of each site, or of the snapshots that --at selects); "
-    "changes, runs, sites (of all runs). Times are in UTC. "
+    "Views: urls, sitemaps, problems, pending, pages (of the last snapshot of each site, or of the snapshots that --at "
+    "selects); changes, runs, sites (of all runs). Times are in UTC. "
     f"A terminal shows the first {_MOST_ROWS} rows as a table; a pipe gets all rows as TSV, unless -o names a format. "
     "Exit codes: 0 success; 2 wrong usage, or an invalid query."
 )

@@ -146,9 +146,8 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
                 row = {"site": history.site, "run": values.pop("id"), **values, "consumers": received_last}
                 sys.stdout.write(ascii_json(row, default=str) + "\n")
     elif rows := [_columns(history.site, run) for history in histories for run in history.runs]:
-        output.show(
-            pa.Table.from_pylist(rows), whole=["run"], optional=["started", "seconds", "documents"], group="site"
-        )
+        optional = ["seconds", "documents", "started"]
+        output.show(pa.Table.from_pylist(rows), whole=["run"], optional=optional, group="site")
         for history, consumers in found:
             for cursor in consumers:
                 received = f"the changes up to {cursor.run}" if cursor.run else "no changes"

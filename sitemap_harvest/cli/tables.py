@@ -7,6 +7,7 @@ character takes two. Text must be free of control characters (see ``escape.visib
 from __future__ import annotations
 
 from itertools import groupby
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from rich import cells
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 NARROWEST = 40
 """The smallest supported width."""
 _LEAST = 24  # of a column that may be cut: run IDs (23) and times (19) always fit
+_LEAST_OF_SHORT, _SHORT = 12, 36  # of a column of texts of at most 36, which are wrapped
+_SAME = 4  # characters of long values that are shown before their first difference
 _MOST_LINES = 6  # of a cell
-_MOST_NAME = 14  # of the name of a column beside its value
 _CUT = "…"
 
 
@@ -39,14 +41,16 @@ def table_lines(
     right-aligned; neither these nor those in *whole* are cut or wrapped. If the table does
     not fit, the column *group* becomes a heading above its rows; then the *optional*
     columns are left out, the first one first, and named below the table; and if that is
-    not enough, each row becomes a record, with a line per column. *has_total*: the last row
-    is the sum of the others.
+    not enough, each row becomes a record, with a line per column. What all values of a
+    column begin with, such as the host of URLs, is left out if they must be cut, and named
+    below the table. *has_total*: the last row is the sum of the others.
     """
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     titles = {name: name if width is None else middle_cut(name, _LEAST) for name in names}
     natural = {name: max(map(cell_len, (titles[name], *column))) for name, column in zip(names, columns, strict=True)}
     kept, headings, hidden = dict(natural), [""] * len(rows), list[str]()
-    while (widths := _widths(kept, {*right, *whole}, width)) is None:
+    least = {name: _least([titles[name], *column]) for name, column in zip(names, columns, strict=True)}
+    while (widths := _widths(kept, least, {*right, *whole}, width)) is None:
         if group in kept:
             del kept[group]
             headings = list(columns[names.index(group)])
@@ -58,30 +62,68 @@ def table_lines(
             return
     yield _joined([titles[name] for name in widths], widths, " ┃ ", right)
     yield "━╇━".join("━" * one for one in widths.values())
-    places = [names.index(name) for name in widths]
+    starts = {name: _common_start(columns[names.index(name)]) for name, one in widths.items() if one < natural[name]}
+    shown = [[_without_start(row[names.index(name)], starts.get(name, "")) for name in widths] for row in rows]
+    yield from _row_lines(headings, shown, widths, right, width=width, has_total=has_total)
+    for name, start in starts.items():
+        if start:
+            yield from fitted(f"Each {titles[name]} begins with {start}", width)
+    if hidden:
+        yield from fitted(f"Not shown, because the lines would be too long: {', '.join(hidden)}", width)
+
+
+def _row_lines(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    widths: Mapping[str, int],
+    right: Collection[str],
+    *,
+    width: int | None,
+    has_total: bool,
+) -> Iterator[str]:
+    """Yield the lines of *rows*, each group below its heading."""
     for heading, members in groupby(zip(headings, rows, strict=True), lambda pair: pair[0]):
         if heading:
             yield middle_cut(heading, width or cell_len(heading))
         for _, row in members:
             if has_total and row is rows[-1]:
                 yield "─┼─".join("─" * one for one in widths.values())
-            parts = [
-                wrapped(row[place], one, most=_MOST_LINES) for place, one in zip(places, widths.values(), strict=True)
-            ]
+            parts = [wrapped(cell, one, most=_MOST_LINES) for cell, one in zip(row, widths.values(), strict=True)]
             for number in range(max(map(len, parts))):
                 yield _joined([part[number] if number < len(part) else "" for part in parts], widths, " │ ", right)
-    if hidden:
-        yield from fitted(f"Not shown, because the lines would be too long: {', '.join(hidden)}", width)
 
 
-def _widths(natural: Mapping[str, int], unbroken: Collection[str], width: int | None) -> dict[str, int] | None:
+def _least(cells: Sequence[str]) -> int:
+    """Return the least width of a column whose title and cells are *cells*: only short texts are wrapped in less."""
+    if max(map(cell_len, cells)) > _SHORT or not any(" " in cell for cell in cells):
+        return _LEAST
+    words = max(cell_len(word) for cell in cells[1:] for word in cell.split(" "))
+    return min(max(_LEAST_OF_SHORT, cell_len(cells[0]), words), _LEAST)
+
+
+def _common_start(cells: Iterable[str]) -> str:
+    """Return the beginning that all *cells* share and that need not be shown; empty if they are texts, or all alike."""
+    texts = {cell for cell in cells if cell}
+    prefix = commonprefix(list(texts))  # noqa: RUF071 - by characters on purpose
+    start = prefix[: max(prefix.rfind("/"), len(prefix) - _SAME, 0)]
+    return start if len(texts) > 1 and len(start) > 1 and not any(" " in text for text in texts) else ""
+
+
+def _without_start(cell: str, start: str) -> str:
+    return f"{_CUT}{cell[len(start) :]}" if start and cell else cell
+
+
+def _widths(
+    natural: Mapping[str, int], least: Mapping[str, int], unbroken: Collection[str], width: int | None
+) -> dict[str, int] | None:
     """Return the width of each column; ``None`` if they do not fit.
 
-    *natural*: the width of the widest cell of each. Columns that are not *unbroken* share what is left.
+    *natural*: the width of the widest cell of each. Columns that are not *unbroken* may have their *least* width,
+    and share what is left.
     """
     if width is None:
         return dict(natural)
-    widths = {name: one if name in unbroken else min(one, _LEAST) for name, one in natural.items()}
+    widths = {name: one if name in unbroken else min(one, least[name]) for name, one in natural.items()}
     if not widths or (room := width - 3 * (len(widths) - 1) - sum(widths.values())) < 0:
         return None
     growing = sorted((name for name in widths if widths[name] < natural[name]), key=lambda name: natural[name])
@@ -103,7 +145,7 @@ def _joined(parts: Iterable[str], widths: Mapping[str, int], between: str, right
 
 def _record_lines(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
     """Yield a line per cell, and an empty line between rows."""
-    margin = min(max(map(cell_len, names)), _MOST_NAME)
+    margin = min(max(map(cell_len, names)), width - 2 - _LEAST)
     for number, row in enumerate(rows):
         if number:
             yield ""

@@ -315,6 +315,7 @@ class SnapshotSession:
         found = compare(writer.before, snapshot)
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
+        counts |= {"pending": summary.pending} if summary.pending else {}
         snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found.batches())
         self._count("sitemap_harvest/snapshots", 1)
         wanted = site.baseline.run.id if site.baseline is not None else None

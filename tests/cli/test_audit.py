@@ -133,7 +133,7 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
     ("arguments", "words"),
     [
         pytest.param(["s.xml", "--at", "first"], "--at first: it needs --store", id="at-without-store"),
-        pytest.param(["s.xml", "-O", "no/f.csv"], "-O no/f.csv: there is no folder ", id="no-folder"),
+        pytest.param(["s.xml", "-O", "no/f.csv"], "output no/f.csv: there is no folder ", id="no-folder"),
         pytest.param([], "nothing to audit", id="no-target"),
         pytest.param(["-a", "store=s"], "nothing to audit: give a site", id="no-target-but-a-store"),
         pytest.param(
@@ -289,7 +289,7 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         ),
         pytest.param([SITE, "--details", "url/fragment"], "--details url/fragment: it needs -O FILE", id="no-output"),
         pytest.param([SITE, "--details", "x/*", "-O", "f.csv"], "--details: 'x/*': unknown rule", id="details"),
-        pytest.param([SITE, "-O", "f.nope"], "-O f.nope: the suffix must be one of", id="no-format"),
+        pytest.param([SITE, "-O", "f.nope"], "output f.nope: the suffix must be one of", id="no-format"),
         pytest.param([SITE, "-s", "SITEMAP_HARVEST_AUDIT=1"], "SITEMAP_HARVEST_AUDIT: it must be", id="setting"),
     ],
 )

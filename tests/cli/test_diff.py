@@ -171,8 +171,8 @@ def test_reading_without_a_consumer_moves_no_cursor(folder: Path) -> None:
             [SITE, "--consumer", "new"], f"{SITE}: there is no consumer named new; to create it", id="no-consumer"
         ),
         pytest.param([SITE, "--consumer", "a b"], "--consumer a b: it must be 1 to 64 letters", id="bad-name"),
-        pytest.param([SITE, "-O", "c.nope"], "-O c.nope: the suffix must be one of", id="no-format"),
-        pytest.param([SITE, "-O", "no/where.csv"], "-O no/where.csv: ", id="no-folder"),
+        pytest.param([SITE, "-O", "c.nope"], "output c.nope: the suffix must be one of", id="no-format"),
+        pytest.param([SITE, "-O", "no/where.csv"], "output no/where.csv: ", id="no-folder"),
     ],
 )
 def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str], words: str) -> None:

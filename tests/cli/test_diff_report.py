@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
 
-from sitemap_harvest.cli.diff_report import change_lines, summary_lines
+from sitemap_harvest.cli.diff_report import change_lines, pending_lines, summary_lines
 from sitemap_harvest.diff import compare
-from sitemap_harvest.model import ChangeSummary
+from sitemap_harvest.model import ChangeSummary, Outcome, StaleSitemap
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
 if TYPE_CHECKING:
@@ -203,3 +204,42 @@ def test_no_change_is_two_lines(tmp_path: Path) -> None:
     assert report(changes) == (
         "https://a.example since 20261101T030000Z-000000: no change\nURLs: 1 before, 1 after, 1 unchanged\n"
     )
+
+
+PENDING = """
+Pending: 12
+  no longer listed, but https://a.example/blog.xml and other
+    documents were not read completely and may list them:
+"""
+
+
+def test_pending_urls_are_reported(tmp_path: Path) -> None:
+    making = Making(tmp_path)
+    first = making.run({SHOP: locs(13)})
+    making.holds = True
+    after = making.run({SHOP: locs(1)})
+    summary = compare(first, after).summary
+    unread = tuple(StaleSitemap(url=url, outcome=Outcome.FAILED, reason="down") for url in (BLOG, NEWS))
+
+    def shown(width: int | None, unread: tuple[StaleSitemap, ...]) -> str:
+        named = dataclasses.replace(summary, stale_sitemaps=unread)
+        return "".join(f"{line}\n" for line in pending_lines(named, after.pending_urls(), width=width))
+
+    found = [f"  {loc}\n" for loc in locs(13)[1:]]
+    cut = "".join(found[:10])
+    assert shown(70, unread) == f"{PENDING}{cut}  and 2 more: see the view pending of query\n"
+    assert shown(None, unread[:1]).splitlines()[2:] == [
+        f"  no longer listed, but {BLOG} was not read completely and may list them:",
+        *(line.rstrip() for line in found),
+    ]
+    assert "but a document was not read completely" in shown(None, ())
+    assert list(pending_lines(compare(first, first).summary, first.pending_urls())) == []
+
+
+def test_documents_without_urls_that_were_not_read_have_a_heading(tmp_path: Path) -> None:
+    summary = compared(tmp_path, {SHOP: [page("/a")]}, {SHOP: [page("/a")]}).summary
+    unread = StaleSitemap(url=f"{SITE}/robots.txt", outcome=Outcome.FAILED, reason="down")
+    assert list(summary_lines(dataclasses.replace(summary, stale_sitemaps=(unread,))))[2:] == [
+        "Not read completely in this run:",
+        f"  {SITE}/robots.txt: down",
+    ]

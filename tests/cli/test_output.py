@@ -109,7 +109,7 @@ def test_an_output_is_a_file_or_a_format(value: str, expected: tuple[str, str]) 
 
 @pytest.mark.parametrize("value", ["", "rows", "rows.xls", "rows.csv:xls", "CSV.", ":csv"])
 def test_an_unknown_format_is_an_error(value: str) -> None:
-    with pytest.raises(ArgumentError, match=f"^-O {value}: the suffix must be one of jsonl, "):
+    with pytest.raises(ArgumentError, match=f"^output {value}: the suffix must be one of jsonl, "):
         output.file_and_format(value)
 
 

@@ -38,6 +38,17 @@ https://a.example
 https://b.example
 20261101T030000Z-000000 │ 2026-11-01 03:00:00 │     7 │ first
 """
+WRAPPED = """\
+run                     ┃ started             ┃  URLs ┃ changes
+━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━
+https://a.example
+20261101T030000Z-000000 │ 2026-11-01 03:00:00 │ 1,095 │ first
+20261102T030000Z-000001 │ 2026-11-02 03:00:00 │    96 │ 7 added, 6
+                        │                     │       │ removed, 73
+                        │                     │       │ changed
+https://b.example
+20261101T030000Z-000000 │ 2026-11-01 03:00:00 │     7 │ first
+"""
 WITHOUT_STARTED = """\
 run                     ┃  URLs ┃ changes
 ━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
@@ -75,7 +86,8 @@ changes  first
         pytest.param(None, WIDE, id="no-terminal"),
         pytest.param(110, WIDE, id="wide"),
         pytest.param(80, GROUPED, id="the-group-as-a-heading"),
-        pytest.param(70, WITHOUT_STARTED, id="an-optional-column-left-out"),
+        pytest.param(70, WRAPPED, id="short-texts-wrapped"),
+        pytest.param(64, WITHOUT_STARTED, id="an-optional-column-left-out"),
         pytest.param(40, RECORDS, id="records"),
         pytest.param(10, RECORDS, id="never-narrower-than-40"),
     ],
@@ -83,6 +95,27 @@ changes  first
 def test_a_table_fits(width: int | None, expected: str) -> None:
     lines = table_lines(RUNS, ROWS, width=width, right=["URLs"], whole=["started"], optional=["started"], group="site")
     assert "".join(f"{line}\n" for line in lines) == expected
+
+
+def test_long_urls_of_a_site_are_shown_without_their_common_beginning() -> None:
+    urls = [f"https://www.a.example/shoes?colour={name}&size=xl" for name in ("red", "green")]
+    rows = [[url, "https://www.a.example/s.xml", "x"] for url in urls]
+    assert list(table_lines(["loc", "sitemap", "n"], [*rows, ["", "", ""]], width=60)) == [
+        "loc                         ┃ sitemap                    ┃ n",
+        "━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━",
+        "…our=red&size=xl            │ https://ww…a.example/s.xml │ x",
+        "…our=green&size=xl          │ https://ww…a.example/s.xml │ x",
+        "                            │                            │",
+        "Each loc begins with https://www.a.example/shoes?col",
+    ]
+
+
+def test_names_of_a_record_are_whole_if_there_is_room() -> None:
+    names = ["n" * 17, *(f"a{number}" for number in range(9))]
+    assert next(iter(table_lines(names, [["https://a.example/" + "x" * 99] * 10], width=80))).startswith(
+        "n" * 17 + "  "
+    )
+    assert next(iter(table_lines(names, [["x" * 99] * 10], width=40))) == f"nnnnn…nnnnnnnn  xxxxxxxxx…{'x' * 14}"
 
 
 def test_an_empty_table_has_a_head() -> None:

@@ -99,6 +99,7 @@ def test_urls_that_move_to_a_sitemap_that_cannot_be_read_are_not_removed(keep, s
     assert outage.summary["pending"] == 2
     listed = outage.summary["urls_after"] - outage.summary["pending"]  # each once
     assert outage.summary["stale_share"] == round(outage.summary["stale"] / listed, 4)
+    assert keep.store.site(site.url).runs[-1].changes["pending"] == 2
     assert keep.locs(site) == ["/p1", "/p2", "/p3", "/p4", "/x"]
     site.pages["/2.xml"] = target
     assert net_effect([outage, keep(site), keep(site)]) == {"/p3": "moved", "/p4": "moved"}

@@ -88,6 +88,20 @@ class Snapshot:
         document = pc.index_in(table.column("document"), urls).to_numpy().astype(np.int64)
         return Pending(row_ranges_of(table, document), since, runs)
 
+    def pending_urls(self) -> Iterator[pa.RecordBatch]:
+        """Yield the URLs of the pending rows: ``loc``, ``sitemap`` (the last document that listed it), ``since``.
+
+        ``since`` is the id of the first run that did not find it. A URL appears once for each row.
+        """
+        row_ranges, since, _ = self.pending
+        _, first = np.unique(row_ranges.rows(), return_index=True)
+        of_id = pa.array(since, pa.string()).take(pa.array(np.repeat(np.arange(len(since)), row_ranges.count)[first]))
+        start = 0
+        for batch in self.rows(row_ranges.intervals(), ["loc", "sitemap"]):
+            columns = [batch["loc"], batch["sitemap"], of_id.slice(start, batch.num_rows)]
+            start += batch.num_rows
+            yield pa.RecordBatch.from_arrays(columns, names=["loc", "sitemap", "since"])
+
     def references(self) -> dict[str, list[SitemapRef]]:
         """Return the references of each document that has some, by the URL of the document."""
         table, _ = self._of_documents("references")

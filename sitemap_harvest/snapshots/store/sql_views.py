@@ -7,6 +7,7 @@ needed. Only these are read, and only for the views that the query names.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ def _nullable(*fields: pa.Field) -> pa.Schema:
 _RUN, _ROOT = pa.field("run", _TEXT), pa.field("root", _TEXT)
 _URLS = _nullable(_RUN, _ROOT, *arrow_schema(UrlEntry))  # if rows are only counted, DuckDB requests the first column
 _SITEMAPS = _nullable(_RUN, *arrow_schema(SitemapRecord))
+_PENDING = _nullable(_RUN, _ROOT, *(pa.field(name, _TEXT) for name in ("loc", "sitemap", "since")))
 _PAGES = _nullable(*arrow_schema(PageRecord))
 _CHANGES = _nullable(*arrow_schema(Change))
 _KINDS = ("added", "removed", "changed", "moved", "expired")
@@ -52,6 +54,7 @@ _VIEWS = {
         "select run, root, sitemap, problem.* from "
         "(select run, root, url as sitemap, unnest(problems) as problem from all_sitemaps)"
     ),
+    "pending": "select loc, sitemap, since, root, run from all_pending",
     "pages": "select * from all_pages",
     "changes": "select * from all_changes",
     "runs": "select * from all_runs",
@@ -61,6 +64,13 @@ _VIEWS = {
     ),
 }
 
+_HINTS = {
+    "url": "in the views urls, changes and pending, the column for the URL is loc",
+    "loc": "in the views sitemaps and pages, the column for the URL is url",
+    "site": "the column for the site is root",
+}
+"""For names of columns that some views have, and others do not."""
+
 
 class Views:
     """SQL views over histories, with a connection of their own."""
@@ -68,7 +78,7 @@ class Views:
     def __init__(self, histories: Sequence[History], *, at: str = "latest") -> None:
         """Open views over *histories*. Nothing is read before a query needs it.
 
-        *at*: which snapshots ``urls``, ``sitemaps``, ``problems`` and ``pages`` show:
+        *at*: which snapshots ``urls``, ``sitemaps``, ``problems``, ``pending`` and ``pages`` show:
         ``latest``, any other value that :meth:`History.at` accepts, or ``all``.
         """
         import duckdb  # takes 0.1 seconds
@@ -83,6 +93,7 @@ class Views:
         sources = {
             "all_urls": _Source(_URLS, self._urls),
             "all_sitemaps": _Source(_SITEMAPS, self._sitemaps),
+            "all_pending": _Source(_PENDING, self._pending),
             "all_pages": _Source(_PAGES, self._pages),
             "all_changes": _Source(_CHANGES, self._changes),
             "all_runs": _Source(_RUNS, self._runs),
@@ -112,7 +123,7 @@ class Views:
             self._needed = self._columns_of(sql)
             reader = relation.to_arrow_reader(_BATCH_ROWS)
         except duckdb.Error as error:
-            raise StoreError(f"the query failed: {error}") from error
+            raise StoreError(f"the query failed: {error}{_hint(str(error))}") from error
         return pa.RecordBatchReader.from_batches(reader.schema, _answered(reader))
 
     def _columns_of(self, sql: str) -> frozenset[str] | None:
@@ -156,6 +167,11 @@ class Views:
             for batch in snapshot.sitemaps().to_batches():
                 yield _filled(batch, _SITEMAPS, {"run": snapshot.run.id})
 
+    def _pending(self) -> Iterator[pa.RecordBatch]:
+        for snapshot in self._snapshots():
+            for batch in snapshot.pending_urls():
+                yield _filled(batch, _PENDING, {"run": snapshot.run.id, "root": snapshot.site})
+
     def _pages(self) -> Iterator[pa.RecordBatch]:
         for snapshot in self._snapshots():
             yield from (batch.cast(_PAGES) for batch in snapshot.page_batches())
@@ -192,6 +208,13 @@ def table_of_runs(history: History, runs: Sequence[Run]) -> pa.Table:
         for run in runs
     ]
     return pa.Table.from_pylist(rows, _RUNS)
+
+
+def _hint(error: str) -> str:
+    """Return the name of the column that was probably meant, which DuckDB cannot know; empty if there is none."""
+    named = re.search(r'column (?:named )?"(\w+)"', error)
+    hint = _HINTS.get(named[1].lower()) if named else None
+    return f"\n  Hint: {hint}" if hint else ""
 
 
 def _answered(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

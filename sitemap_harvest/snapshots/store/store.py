@@ -75,7 +75,7 @@ class Run:
     complete: bool = False
     """Whether every document was read completely or confirmed in this run."""
     changes: Mapping[str, int] = field(default_factory=dict)
-    """Number of changes of each kind since the previous run."""
+    """Number of changes of each kind since the previous run, and of ``pending`` removals, if there are some."""
     trust: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Statistics of the dates of each index up to this run: correct, missed, spurious, runs
     (:class:`~sitemap_harvest.snapshots.conditional_requests.LastmodStats`)."""
@@ -195,8 +195,8 @@ class Store:
     def query(self, sql: str, *, at: str = "latest", site: str | None = None) -> pa.Table:
         """Return the result of *sql*, one SELECT statement over the views. Raises :exc:`StoreError`.
 
-        *at*: the snapshots that the views ``urls``, ``sitemaps`` and ``problems`` show:
-        any value that :meth:`History.at` accepts, or ``all``. *site*: only that one.
+        *at*: the snapshots that the views ``urls``, ``sitemaps``, ``problems`` and ``pending``
+        show: any value that :meth:`History.at` accepts, or ``all``. *site*: only that one.
         """
         from sitemap_harvest.snapshots.store.sql_views import Views  # DuckDB takes 0.1 seconds to load
 
@@ -208,11 +208,13 @@ class Store:
         return History(site, self.folder / _SITES / folder_name(site))
 
     def site(self, name: str) -> History:
-        """Return the history of the site *name*: as given to the run, or without ``https://``.
+        """Return the history of the site *name*: as given to the run, or without ``https://`` or ``http://``.
 
         Raises :exc:`StoreError` if there is none.
         """
-        for site in dict.fromkeys((name, site_of(name) or name, site_of(f"https://{name}") or name)):
+        for site in dict.fromkeys(
+            [name, *(site_of(f"{scheme}{name}") or name for scheme in ("", "https://", "http://"))]
+        ):
             if (history := self.history(site)).runs:
                 return history
         known = self.sites()

@@ -68,6 +68,35 @@ def test_a_date_without_runs_gives_no_rows_and_an_invalid_one_is_an_error(store)
         store.query("select count(*) from urls", at="nonsense")
 
 
+def test_pending_urls_are_a_view(tmp_path):
+    making = Making(tmp_path)
+    making.run({f"{SITE}/s.xml": [*locs(4), locs(1)[0]], f"{SITE}/t.xml": locs(1, start=1)})
+    assert making.store.query("select * from pending").num_rows == 0
+    making.holds = True
+    second, third = (making.run({f"{SITE}/s.xml": listed, f"{SITE}/t.xml": None}) for listed in (locs(3), locs(2)[1:]))
+    found = making.store.query("select * from pending order by loc", at="all").to_pylist()
+    runs = [(3, second, second), (0, third, third), (2, third, third), (3, third, second)]
+    assert sorted((row["run"], row["loc"], row["since"]) for row in found) == [
+        (run.run.id, locs(4)[number], since.run.id) for number, run, since in runs
+    ]
+    assert {(row["root"], row["sitemap"]) for row in found} == {(SITE, f"{SITE}/s.xml")}
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        pytest.param("select url from urls", "in the views urls, changes and pending, ... is loc", id="url"),
+        pytest.param("select u.URL from urls u", "in the views urls, changes and pending, ... is loc", id="of-a-view"),
+        pytest.param("select loc from sitemaps", "in the views sitemaps and pages, ... is url", id="loc"),
+        pytest.param("select site from runs", "the column for the site is root", id="site"),
+    ],
+)
+def test_a_common_mistake_has_a_hint(store, sql, hint):
+    with pytest.raises(StoreError) as caught:
+        store.query(sql)
+    assert str(caught.value).endswith("\n  Hint: " + hint.replace("...", "the column for the URL"))
+
+
 def test_a_damaged_file_is_an_error(tmp_path):
     making = Making(tmp_path)
     making.run({f"{SITE}/s.xml": locs(3)})

@@ -6,7 +6,7 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.snapshots.store.store import folder_name
 from tests.snapshots.store.making import SITE, Making, locs
 
-OTHERS = ["https://b.example", "https://b.example/deep/sitemap.xml", "https://münchen.example"]
+OTHERS = ["https://b.example", "https://b.example/deep/sitemap.xml", "https://münchen.example", "http://c.example:8080"]
 
 
 @pytest.fixture
@@ -30,6 +30,7 @@ def test_sites_with_a_snapshot_are_sorted(made):
         pytest.param("a.example", SITE, id="without-scheme"),
         pytest.param("https://a.example/", SITE, id="with-a-slash"),
         pytest.param("https://b.example/deep/sitemap.xml", OTHERS[1], id="a-document"),
+        pytest.param("c.example:8080", OTHERS[3], id="http-without-scheme"),
     ],
 )
 def test_a_site_is_found_by_its_name(made, name, site):
@@ -39,9 +40,10 @@ def test_a_site_is_found_by_its_name(made, name, site):
 
 def test_an_unknown_site_is_an_error_that_lists_the_known_ones(made):
     with pytest.raises(
-        StoreError, match=r"c\.example: the store has no snapshot of this site, only of https://a\.example, "
+        StoreError,
+        match=r"d\.example: the store has no snapshot of this site, only of http://c\.example:8080, https://a",
     ):
-        made.store.site("c.example")
+        made.store.site("d.example")
 
 
 def test_each_site_has_its_own_folder_with_a_readable_name():
