@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
-from sitemap_harvest.integration.items.exporters import ParquetExporter, TsvExporter
+from sitemap_harvest.integration.items.exporters import CsvExporter, ParquetExporter, TsvExporter
 from sitemap_harvest.model import UrlBatch, UrlEntry
 from sitemap_harvest.model.batch import JSON
 from tests.crawl.crawling import lines
@@ -228,6 +228,21 @@ def test_tsv_has_items_of_other_kinds():
     exporter.export_item({"a": "x\ty", "b": None, "c": 1})
     exporter.finish_exporting()
     assert file.getvalue() == b"a\tb\tc\nx\\ty\t\\N\t1\n"
+
+
+def test_items_of_other_kinds_have_the_columns_of_the_first_thousand():
+    file = io.BytesIO()
+    exporter = CsvExporter(file)
+    exporter.start_exporting()
+    item = {}
+    for number in range(1001):
+        item |= {"a": number} | ({"b": datetime(2025, 1, 1, tzinfo=UTC)} if number == 999 else {})
+        exporter.export_item(item | ({"c": 1} if number == 1000 else {}))
+        item.clear()
+    exporter.finish_exporting()
+    written = file.getvalue().decode().splitlines()
+    assert written[:2] + written[-2:] == ["a,b", "0,", "999,2025-01-01T00:00:00+00:00", "1000,"]
+    assert exporter.left_out == {"c": 1}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "json", "xml"])

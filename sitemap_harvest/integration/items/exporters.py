@@ -12,6 +12,8 @@ import csv
 import logging
 import os
 from collections import Counter
+from copy import copy
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -244,7 +246,8 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
 class CsvExporter(BatchExporter, exporters.CsvItemExporter):
     """One line per row below a header line; lists and structures are JSON in their cell.
 
-    Rows that are appended to a file have the columns of its header line.
+    For items of other kinds, the first 1,000 items determine the columns. Rows that are
+    appended to a file have the columns of its header line.
     """
 
     _written: Collection[str] = ()
@@ -255,6 +258,8 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         has_content = _has_content(file)
         super().__init__(file, **options)
+        self._is_ours = True
+        self._first: list[Any] = []
         self._counts_left_out = self.fields_to_export is None
         if has_content:  # also no header line, which would be in the middle of the file
             self.include_headers_line = False
@@ -266,7 +271,7 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         has_header = options.get("include_headers_line", True)
         if not issubclass(crawler.spidercls, SitemapAttributes):
             exporter.include_headers_line = has_header
-            exporter._counts_left_out = False
+            exporter._is_ours = exporter._counts_left_out = False
         elif has_header and _has_content(file):
             exporter._follow_header(getattr(getattr(file, "file", file), "name", None))
         return exporter
@@ -309,7 +314,34 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         if reason := _why_foreign(self._written, self._wanted.values() if self._wanted is not None else names):
             raise OSError(reason)
 
+    def finish_exporting(self) -> None:
+        """Write the buffered rows, and the end of the file."""
+        self._flush()
+        self._write_first()
+        super().finish_exporting()
+
+    def serialize_field(self, field: Any, name: str, value: Any) -> Any:
+        """Return *value* of an item of another kind as Scrapy writes it; an instant in ISO 8601, as in other rows."""
+        made = super().serialize_field(field, name, value)
+        return made.isoformat() if self._is_ours and isinstance(made, datetime) else made
+
+    def _write_first(self) -> None:
+        """Write the first items of other kinds, whose fields are the columns."""
+        items, self._first = self._first, []
+        if not items:
+            return
+        self.fields_to_export = list(dict.fromkeys(name for item in items for name in ItemAdapter(item).field_names()))
+        failure = None
+        for item in items:
+            try:
+                self._write_other(item)
+            except ValueError as error:  # the encoding lacks a character: it affects no other item
+                failure = error
+        if failure is not None:
+            raise failure
+
     def _write(self, batch: Batch[Any]) -> None:
+        self._write_first()
         columns = self._columns(batch)
         names = self._names(batch)
         if self._headers_not_written:
@@ -328,6 +360,11 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         )
 
     def _write_other(self, item: Any) -> None:
+        if self._is_ours and self.fields_to_export is None:
+            self._first.append(copy(item))
+            if len(self._first) >= _MOST_ITEMS:
+                self._write_first()
+            return
         fields = ItemAdapter(item)
         if self._headers_not_written:
             self._check_header(list(fields))
