@@ -135,9 +135,9 @@ class BatchExporter(exporters.BaseItemExporter):
         """Count *values* of a field that the file has no column for, and log the first."""
         if values and not self.left_out:
             logger.error(
-                "Values of the field %s are left out of a file: its columns are those of the first rows, where no row "
-                "has this field, or where its values are of another type. List all fields in the option fields of "
-                "the feed, or in FEED_EXPORT_FIELDS",
+                "Values of the field %s are left out of a file: its header line or its first rows do not have this "
+                "field, or have values of another type. List all fields in the option fields of the feed, or in "
+                "FEED_EXPORT_FIELDS",
                 name,
             )
         if values:
