@@ -62,7 +62,11 @@ def table_lines(
             return
     yield _joined([titles[name] for name in widths], widths, " ┃ ", right)
     yield "━╇━".join("━" * one for one in widths.values())
-    starts = {name: _common_start(columns[names.index(name)]) for name, one in widths.items() if one < natural[name]}
+    starts = {
+        name: _common_start(columns[names.index(name)], natural[name] - one + 1)
+        for name, one in widths.items()
+        if one < natural[name]
+    }
     shown = [[_without_start(row[names.index(name)], starts.get(name, "")) for name in widths] for row in rows]
     yield from _row_lines(headings, shown, widths, right, width=width, has_total=has_total)
     for name, start in starts.items():
@@ -101,11 +105,16 @@ def _least(cells: Sequence[str]) -> int:
     return min(max(_LEAST_OF_SHORT, cell_len(cells[0]), words), _LEAST)
 
 
-def _common_start(cells: Iterable[str]) -> str:
-    """Return the beginning that all *cells* share and that need not be shown; empty if they are texts, or all alike."""
+def _common_start(cells: Iterable[str], excess: int) -> str:
+    """Return the beginning to leave out of *cells*, which are *excess* too wide; all share it.
+
+    It ends before a slash if possible, and is empty if they are texts, or all alike.
+    """
     texts = {cell for cell in cells if cell}
     prefix = commonprefix(list(texts))  # noqa: RUF071 - by characters on purpose
-    start = prefix[: max(prefix.rfind("/"), len(prefix) - _SAME, 0)]
+    most = max(prefix.rfind("/"), len(prefix) - _SAME, 0)
+    least = min(excess, most)
+    start = prefix[: max(prefix.find("/", least, most + 1), least)]
     return start if len(texts) > 1 and len(start) > 1 and not any(" " in text for text in texts) else ""
 
 

@@ -103,11 +103,15 @@ def test_long_urls_of_a_site_are_shown_without_their_common_beginning() -> None:
     assert list(table_lines(["loc", "sitemap", "n"], [*rows, ["", "", ""]], width=60)) == [
         "loc                         ┃ sitemap                    ┃ n",
         "━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━",
-        "…our=red&size=xl            │ https://ww…a.example/s.xml │ x",
-        "…our=green&size=xl          │ https://ww…a.example/s.xml │ x",
+        "…shoes?colour=red&size=xl   │ https://ww…a.example/s.xml │ x",
+        "…shoes?colour=green&size=xl │ https://ww…a.example/s.xml │ x",
         "                            │                            │",
-        "Each loc begins with https://www.a.example/shoes?col",
+        "Each loc begins with https://www.a.example/",
     ]
+    rows = [[f"https://a.example/{name}/{'x' * 40}/1", "y" * 24] for name in "ab"]
+    assert list(table_lines(["loc", "n"], rows, width=52))[2:] == [
+        f"…/{name}/xxxxx…xxxxxxxxxxxxx/1 │ {'y' * 24}" for name in "ab"
+    ] + ["Each loc begins with https://a.example"]
 
 
 def test_names_of_a_record_are_whole_if_there_is_room() -> None:
