@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from scrapy import signals
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings.default_settings import RETRY_EXCEPTIONS
@@ -66,14 +67,22 @@ class LazyHandler:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> AddressCheckingHandler:
         """Return the handler of *crawler*."""
-        from scrapy.core.downloader.handlers.http11 import TunnelError  # see above, and the next import
+        from sitemap_harvest.integration.download_handler import AddressCheckingHandler  # see above
 
-        from sitemap_harvest.integration.download_handler import AddressCheckingHandler
-
-        retry = crawler.get_downloader_middleware(RetryMiddleware)
-        if retry is not None and crawler.settings["RETRY_EXCEPTIONS"] == _RETRY_EXCEPTIONS:
-            retry.exceptions_to_retry += (TunnelError,)  # as by default
+        try:
+            _retry_tunnel_errors(crawler)
+        except RuntimeError:  # there are no middlewares yet: the handler of another package has created this one
+            crawler.signals.connect(lambda: _retry_tunnel_errors(crawler), signals.engine_started, weak=False)
         return AddressCheckingHandler(crawler)
+
+
+def _retry_tunnel_errors(crawler: Crawler) -> None:
+    """Retry what Scrapy retries by default, which :func:`enable_guards` has left out."""
+    from scrapy.core.downloader.handlers.http11 import TunnelError  # see LazyHandler
+
+    retry = crawler.get_downloader_middleware(RetryMiddleware)
+    if retry is not None and crawler.settings["RETRY_EXCEPTIONS"] == _RETRY_EXCEPTIONS:
+        retry.exceptions_to_retry += (TunnelError,)
 
 
 def enable_guards(settings: BaseSettings) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime  # noqa: TC003 - the schema is built from these an
 from enum import StrEnum
 
 from sitemap_harvest.model.entry import INSTANT
-from sitemap_harvest.model.item import ItemRecord
+from sitemap_harvest.model.item import ItemRecord, WideItemRecord
 from sitemap_harvest.model.problem import Problem  # noqa: TC001 - the same
 
 
@@ -152,8 +152,8 @@ class SitemapRef:
     """The kind of hint in a page: ``html-link``, ``feed-link`` or ``http-link``; ``None`` in an index or robots.txt."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class SitemapRecord(ItemRecord):
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
+class SitemapRecord(WideItemRecord):
     """One document of a run: a row of the ledger (table ``sitemaps``), and a Scrapy item."""
 
     url: str

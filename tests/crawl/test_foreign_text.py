@@ -18,6 +18,7 @@ from sitemap_harvest.cli import crawl as closing
 from sitemap_harvest.cli import output
 from sitemap_harvest.cli import validation_report as report
 from sitemap_harvest.cli.validation_report import Validation
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.engine.run_summary import Summary
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import Kind, Problem, Sample
@@ -187,7 +188,7 @@ def test_data_is_as_published(doors: Doors, name: str) -> None:
 
 
 def test_binary_data_is_not_written_to_a_terminal(doors: Doors) -> None:
-    assert "-O -:parquet: the format is binary, and standard output is a terminal" in doors.shown["parquet"]
+    assert "output parquet: the format is binary, and standard output is a terminal" in doors.shown["parquet"]
     assert raw(OWN_CODES.sub("", doors.shown["parquet"])) == set()
 
 
@@ -200,7 +201,9 @@ def closing_table(text: str) -> str:
     summary.notes.add(f"{text}: no")
     summary.site_notes.add(f"{text}: nothing")
     with redirect_stderr(io.StringIO()) as file:
-        closing.show(summary, {"finish_reason": text, "elapsed_time_seconds": 1.0}, has_output=False)
+        closing.show(
+            summary, {"finish_reason": text, "elapsed_time_seconds": 1.0}, RunOutcome.PARTLY_FAILED, has_output=False
+        )
     return file.getvalue()
 
 

@@ -124,9 +124,7 @@ def _record(kind: type[Batch[Any]], row: Any) -> ItemRecord | None:
                 values[name] = datetime.fromisoformat(row[name])
     except ValueError:
         return None
-    record: ItemRecord = object.__new__(kind.row_type)
-    vars(record).update(values)
-    return record
+    return kind.row_type.of_values(values)  # type: ignore[no-any-return,attr-defined]  # a record
 
 
 @cache

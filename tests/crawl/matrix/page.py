@@ -49,10 +49,10 @@ generated it incorrectly, the reported changes do not correspond to changes of t
 
 The table covers one fault at a time. `python -m tests.histories --crawls 2000 --sites 40` crawls each of 40 sites
 dozens of times while they change and fail at random. URLs are added, removed, edited and moved. Sitemaps are split,
-merged, emptied, renamed and renumbered. Sites move to `https` or `www`, and some share an index. Validators and index
-dates are right, wrong or absent. Several documents, or the whole site, fail at once for up to four crawls, and some
-runs are killed. An oracle that does not use the package's code compares the reports with the actual changes, for each
-URL:
+merged, emptied, renamed and renumbered. Sites move to `https` or `www`, some share an index, and some have no sitemap
+at first. Validators and index dates are right, wrong or absent. Several documents, or the whole site, fail at once for
+up to four crawls, and some runs are killed. An oracle that does not use the package's code compares the reports with
+the actual changes, for each URL:
 
 | count | URLs |
 | --- | --- |
