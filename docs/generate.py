@@ -264,7 +264,10 @@ def limits(name: str, omitted: set[str]) -> Iterator[str]:
 
 def json_schema(name: str, omitted: set[str]) -> Iterator[str]:  # noqa: ARG001 - as the others
     """Show the JSON Schema of the record *name*."""
-    yield f"```json\n{json.dumps(ItemAdapter.get_json_schema(pkgutil.resolve_name(name)), indent=2)}\n```"
+    text = json.dumps(ItemAdapter.get_json_schema(pkgutil.resolve_name(name)), indent=2)
+    yield "```json"
+    yield re.sub(r"\\n *", " ", text)  # versions of itemadapter indent docstrings differently
+    yield "```"
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

@@ -101,7 +101,7 @@ def _least(cells: Sequence[str]) -> int:
     """Return the least width of a column whose title and cells are *cells*: only short texts are wrapped in less."""
     if max(map(cell_len, cells)) > _SHORT or not any(" " in cell for cell in cells):
         return _LEAST
-    words = max(cell_len(word) for cell in cells[1:] for word in cell.split(" "))
+    words = max((cell_len(word) for cell in cells[1:] for word in cell.split(" ")), default=0)
     return min(max(_LEAST_OF_SHORT, cell_len(cells[0]), words), _LEAST)
 
 

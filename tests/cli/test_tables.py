@@ -134,6 +134,10 @@ URLS = [
 ]
 
 
+def test_an_empty_table_may_have_names_of_several_words() -> None:
+    assert list(table_lines(["first name"], [], width=80)) == ["first name", "━━━━━━━━━━"]
+
+
 def test_long_urls_are_cut_in_the_middle() -> None:
     assert middle_cut(URLS[0], 40) == "https://a.examp…" + "x" * 24
     assert middle_cut(URLS[1], 40) == "https://a.examp…" + "目录" * 6
