@@ -121,4 +121,7 @@ def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, 
     verb = "interrupted" if reason == _STOPPED else "ended"
     ended = f"{run}{verb} after {stats['elapsed_time_seconds']:,.1f} seconds{early}"
     ended = f"{ended[0].upper()}{ended[1:]}{': ' if facts else ''}{'; '.join(facts)}{code}."
-    return f"{ended} To read the rest, run the same command again." if known in facts and summary.stored else ended
+    if known not in facts or not summary.stored:
+        return ended
+    which = "this document" if summary.queued == 1 else "these documents"
+    return f"{ended} Run the same command again to read the rest: it requests {which} first."

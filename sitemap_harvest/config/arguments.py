@@ -128,7 +128,7 @@ ARGUMENT_GROUPS = {
         ),
         "force": _yes_or_no("yes: download and read every document, even if it has not changed"),
         "max_age": _unrecorded("download documents again after this time", parse.seconds, value="AGE"),
-        "resume": _yes_or_no("yes: resume an interrupted run"),
+        "resume": _yes_or_no("yes: resume a run that was killed"),
         "feeds_only": _yes_or_no("yes: request only the feeds in the last snapshot", is_recorded=True),
     },
     "Audit": {

@@ -7,7 +7,7 @@ import math
 import time
 from collections import deque
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sitemap_harvest.config.arguments import check_details
@@ -123,13 +123,18 @@ class Results:
     def consider(
         self, candidates: Iterable[tuple[Candidate, NotFetched | None]], *, most: float = math.inf
     ) -> Generator[Any, None, int]:
-        """Queue *candidates*, each with the reason if the user does not want it, or yield their records.
+        """Queue *candidates* of one site, each with the reason if the user does not want it, or yield their records.
 
         *most*: of those refused for other reasons, only so many get a record. Return the
         number without a record.
         """
         refused = 0
         left = iter(candidates)
+        if (first := next(left, None)) is None:
+            return 0
+        left = chain([first], left)
+        if (stored := self._parts.stored(first[0].root)) is not None:
+            left = iter(stored.in_order(left))
         while some := list(islice(left, ROWS_TOGETHER)):
             rows: list[SitemapRecord] = []
             for candidate, unwanted in some:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from sitemap_harvest.snapshots.conditional_requests import (
     Trust,
     conditional_request,
     is_trusted,
+    last_runs,
     observe,
 )
 from sitemap_harvest.snapshots.merge import NEVER_READ, merge_snapshot
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import SitemapRef, UrlBatch
     from sitemap_harvest.snapshots.store import SiteWriter, Snapshot
 
+_Other = TypeVar("_Other")
 _AS_BEFORE = (
     "kind", "content_type", "layers", "encoding", "bytes_unpacked", "entries", "out_of_scope", "problems", "sha256",
     "rows_from",
@@ -98,8 +100,25 @@ class SiteSnapshot:
             self._pending = {document_key(sitemaps["url"][one].as_py()) for one in pending}
             self._observed = {key: LastmodStats(*counts) for key, counts in before.run.trust.items()}
         self._lists_before = {key: _keys(refs) for key, refs in self._references.items()}
+        self._last_runs: dict[str, str] = {}  # empty if the last run got to everything
+        if before is not None and not before.run.complete:
+            self._last_runs = last_runs(self._known, self._lists_before, before.run.id)
         if sum(map(len, self._references.values())) > _MANY_REFERENCES:
             pa.default_memory_pool().release_unused()  # otherwise the memory of the tables is not used again
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether the last run ended early and stored what it had read."""
+        return any(row.outcome is Outcome.INTERRUPTED for row in self._known.values())
+
+    def in_order(self, candidates: Iterable[tuple[Candidate, _Other]]) -> Iterable[tuple[Candidate, _Other]]:
+        """Return *candidates*, each with another value, in the order in which to request them."""
+        if not self._last_runs:
+            return candidates
+        dated = [
+            (replace(one, last_run=self._last_runs.get(document_key(one.url), "")), other) for one, other in candidates
+        ]
+        return sorted(dated, key=lambda pair: pair[0].last_run)
 
     def conditional_request(self, candidate: Candidate) -> tuple[ConditionalRequest, KnownDocument | None]:
         """Return how to request the document of *candidate*, and its stored data if it need not be requested.

@@ -116,7 +116,7 @@ class SnapshotSession:
         if self.delivery is not None:
             self.delivery.begin(history)
         writer = self._writer(history, before)
-        return SiteSnapshot(
+        site = SiteSnapshot(
             writer,
             self._config,
             self._options,
@@ -124,6 +124,16 @@ class SnapshotSession:
             baseline=self._baseline(history),
             give_up=self.give_up,
         )
+        if self._config.resume and before is not None and not writer.kept and site.was_interrupted:
+            logger.log(
+                logging.WARNING if len(self._config.candidates) == 1 else logging.INFO,
+                "%s: there is nothing to resume, because the interrupted run %s has stored what it read; "
+                "the documents that it did not read are requested first, and the others are checked for changes",
+                history.site,
+                before.run.id,
+                extra=fields("not-resumed", site=history.site),
+            )
+        return site
 
     def _writer(self, history: History, before: Snapshot | None) -> SiteWriter:
         """Return the writer for the next run of *history*; it resumes an interrupted run if the user wants that.

@@ -20,8 +20,8 @@ class Host:
     """The queue of one host, and when it may be requested from."""
 
     name: str
-    waiting: dict[int, deque[Candidate]] = field(default_factory=dict)
-    """Candidates by depth."""
+    waiting: dict[tuple[str, int], deque[Candidate]] = field(default_factory=dict)
+    """Candidates by the last run that got to them, and by depth, negated."""
     in_flight: int = 0
     has_rules: bool = False
     """Whether a response arrived for a request that checks the host's robots.txt."""
@@ -43,11 +43,11 @@ class Host:
         self.ready_at = max(self.ready_at, self.requested_at + delay)
 
     def next(self) -> Candidate:
-        """Remove and return the deepest waiting candidate."""
-        depth = max(self.waiting)
-        candidate = self.waiting[depth].popleft()
-        if not self.waiting[depth]:
-            del self.waiting[depth]
+        """Remove and return the deepest of the waiting candidates that runs did not get to for longest."""
+        first = min(self.waiting)
+        candidate = self.waiting[first].popleft()
+        if not self.waiting[first]:
+            del self.waiting[first]
         return candidate
 
 
@@ -55,10 +55,10 @@ class Frontier:
     """The documents of a run, and which one is requested next.
 
     Hosts take turns, so that a slow host, or one with many documents, does not delay
-    the others. Within a host the deepest documents come first, in the order in which
-    they were named: the children of an index are read before the next index adds more,
-    so the queue stays short. Stores URLs only: 50,000 children take some megabytes.
-    *now* is in seconds of any monotonic clock.
+    the others. Within a host the documents that earlier runs did not get to come first,
+    and of these the deepest, in the order in which they were named: the children of an
+    index are read before the next index adds more, so the queue stays short. Stores URLs
+    only: 50,000 children take some megabytes. *now* is in seconds of any monotonic clock.
     """
 
     def __init__(self, *, per_host: int) -> None:
@@ -90,7 +90,7 @@ class Frontier:
             heapq.heappush(self._later, (until, self._added_later, candidate))
             return
         host = self.host(candidate.url)
-        host.waiting.setdefault(candidate.depth, deque()).append(candidate)
+        host.waiting.setdefault((candidate.last_run, -candidate.depth), deque()).append(candidate)
         self._queue(host)
 
     def take(self, now: float) -> Candidate | None:

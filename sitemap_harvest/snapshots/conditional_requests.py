@@ -1,4 +1,4 @@
-"""How to request a document of the last snapshot: skip, conditional GET or plain GET; what the response says. Pure.
+"""How to request a document of the last snapshot: when, whether, and on what conditions; what the response says. Pure.
 
 Spec: https://www.rfc-editor.org/rfc/rfc9110#section-8.8 (validators) and section 13
 (conditional requests). ``docs/explain/snapshots.md`` explains the decisions. In doubt,
@@ -19,7 +19,7 @@ from sitemap_harvest.snapshots.merge_policy import final_key, is_exact
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 _DAY = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
@@ -92,6 +92,32 @@ def conditional_request(
     if may_skip and _is_without_failure(known) and says_unchanged(known, lastmod, lastmod_text):
         return ConditionalRequest(skip=f"fresh: the index reports no change since {known.lastmod_text}")
     return ConditionalRequest(conditions(known, freshness.now))
+
+
+def last_runs(known: Mapping[str, SitemapRecord], lists: Mapping[str, Collection[str]], run: str) -> dict[str, str]:
+    """Return the run that last got to each document and to all below it, by key; empty if none did.
+
+    If a run that ended early requests the documents with the lowest of these first, a run
+    of the same length gets to the others. *known*: the records of the last snapshot, that
+    of the run with the id *run*. *lists*: the keys of the documents that each document
+    lists.
+    """
+    found = {key: "" for listed in lists.values() for key in listed}
+    for key, row in known.items():
+        had_turn = row.fetched_at is not None and row.outcome is not Outcome.OVER_LIMIT  # also if it failed
+        found[key] = (run if had_turn else row.fresh_run) or ""
+    above: dict[str, list[str]] = {}
+    for key, listed in lists.items():
+        for child in listed:
+            above.setdefault(child, []).append(key)
+    for key in sorted(found, key=found.__getitem__):
+        todo = [key]
+        while todo:
+            for parent in above.get(todo.pop(), ()):
+                if found.get(parent, "") > found[key]:
+                    found[parent] = found[key]
+                    todo.append(parent)
+    return found
 
 
 def _is_without_failure(known: SitemapRecord) -> bool:

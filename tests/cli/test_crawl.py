@@ -371,7 +371,8 @@ def test_ctrl_c_says_what_it_does_and_gives_exit_code_130(times: int, tmp_path: 
     if times == 2:
         assert "The run was aborted" in shown
         return
-    assert "1 known document was not read (exit code 130). To read the rest, run the same command again." in shown
+    ending = "Run the same command again to read the rest: it requests this document first."
+    assert f"1 known document was not read (exit code 130). {ending}" in shown
     rows = map(json.loads, (tmp_path / "sitemaps.jsonl").read_text().splitlines())
     assert [(row["url"].removeprefix(site.url), row["outcome"], row["reason"]) for row in rows] == [
         ("/i.xml", "read", None),

@@ -159,10 +159,18 @@ def test_the_progress_line(seconds: float, expected: str) -> None:
     assert line(summary, seconds) == expected
 
 
-def test_an_interrupted_run_with_a_store_says_how_to_go_on() -> None:
+@pytest.mark.parametrize(
+    ("queued", "known", "which"),
+    [
+        pytest.param(1, "1 known document was", "this document", id="one"),
+        pytest.param(1200, "1,200 known documents were", "these documents", id="many"),
+    ],
+)
+def test_an_interrupted_run_with_a_store_says_how_to_go_on(queued: int, known: str, which: str) -> None:
     stats = {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0}
-    ending = "1 known document was not read (exit code 130). To read the rest, run the same command again."
-    assert shown(Summary(urls=0, queued=1, stored=1, snapshot_urls=1), stats) == [
+    again = f"Run the same command again to read the rest: it requests {which} first."
+    ending = f"{known} not read (exit code 130). {again}"
+    assert shown(Summary(urls=0, queued=queued, stored=1, snapshot_urls=1), stats) == [
         "Stored 1 snapshot with 1 different URL.",
         f"Interrupted after 3.0 seconds: {ending}",
     ]

@@ -1,4 +1,4 @@
-"""Interrupted runs: the documents they had read are reused with ``resume``, and dropped without."""
+"""Killed runs: the documents they had read are reused with ``resume``, and dropped without. And stopped runs."""
 
 from __future__ import annotations
 
@@ -124,5 +124,9 @@ def test_a_stopped_run_keeps_the_documents_it_has_read_and_the_known_ones(serve,
     assert keep.ledger(site)[NAMES[11]]["reason"] == "the run ended before the document was requested"
     assert [run.complete for run in keep.store.site(site.url).runs] == [True, False]
     site.pages |= {NAMES[9]: urlset("/p9", "/new9")}
-    assert keep(site).kinds == {f"/new{number}": "added" for number in (9, 10, 11)}
+    rest = keep(site, resume="yes")
+    assert rest.kinds == {f"/new{number}": "added" for number in (9, 10, 11)}
+    assert [path for path in rest.requests if path in NAMES] == [*NAMES[10:], *NAMES[:10]]
+    run = keep.store.site(site.url).runs[1].id
+    assert f"nothing to resume, because the interrupted run {run} has stored what it read" in rest.run.log
     assert json.loads(json.dumps(stopped.summary["stale_share"])) == round(3 / 21, 4)
