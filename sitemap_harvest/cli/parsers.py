@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shlex
 import sys
 import textwrap
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -38,6 +39,7 @@ ACTIONS = {
 """The actions, each with its help in one line; the module of the same name has the rest."""
 _WIDTH = 79
 _EXIT_CODE = 2  # wrong usage
+_FEWEST_LETTERS = len("--abc")  # of the beginning of an option that shows which one was meant
 _TARGET = re.compile(r"[/.:*]")  # a URL, a host or a path has one of these characters
 
 
@@ -96,9 +98,17 @@ def _is_target(text: str) -> bool:
     return bool(_TARGET.search(text)) or os.path.exists(text)  # noqa: PTH110 - Path raises on a long text
 
 
+def _is_store(text: str) -> bool:
+    if not text.startswith("s3://") and not os.path.isdir(text):  # noqa: PTH112 - Path raises on a long text
+        return False
+    from sitemap_harvest.snapshots.store.store import is_store  # loads slowly
+
+    return is_store(text)
+
+
 def _shown(*words: str) -> str:
     """Return *words* as a command line, without passwords."""
-    return " ".join(f"'{word}'" if re.search(r"[\s*?&;|<>()$]", word) else word for word in map(without_login, words))
+    return shlex.join(map(without_login, words))
 
 
 def _fail(program: str, message: str) -> NoReturn:
@@ -122,6 +132,7 @@ class ActionParser(ArgumentParser):
             ),
             description=textwrap.fill(ACTIONS[action], _WIDTH),
             formatter_class=RawDescriptionHelpFormatter,
+            allow_abbrev=False,  # --stor would be --store, until there is a second option that begins so
             epilog="\n".join(
                 textwrap.fill(line, _WIDTH, subsequent_indent=" " * 21 if line.startswith(" ") else "")
                 for line in module.EPILOG.split("\n")
@@ -140,9 +151,29 @@ class ActionParser(ArgumentParser):
     def parse(self, arguments: Sequence[str]) -> Namespace:
         """Return the parsed *arguments*; exit if one is invalid or unknown."""
         opts, unknown = self.parse_known_intermixed_args(list(self._with_yes(arguments)))
+        if unknown and (named := next((one for one in unknown if one.startswith("-")), None)):
+            self.error(self._unknown(named))
+        self._check_store(arguments, opts, unknown)
         if unknown:
-            self.error(self._unknown(unknown))
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint_on(unknown)}")
         return opts
+
+    def _check_store(self, arguments: Sequence[str], opts: Namespace, unknown: Sequence[str]) -> None:
+        """Exit if the store is given in the place of another argument, and not with ``--store``."""
+        option = self._option_string_actions.get("--store")
+        if option is None or getattr(opts, option.dest) is not None:
+            return
+        places = self._get_positional_actions()
+        values = [getattr(opts, place.dest) or [] for place in places]
+        given = [*unknown, *(one for value in values for one in ([value] if isinstance(value, str) else value))]
+        if (store := next(filter(_is_store, given), None)) is not None:
+            others = [word for one in arguments for word in (["--store", one] if one == store else [one])]
+            missing = [str(place.metavar) for place in places[len(given) - 1 :] if place.nargs is None]
+            self.error(f"{store} is a store; did you mean: {_shown(*self.prog.split(), *others, *missing)}")
+
+    def _hint_on(self, unknown: Sequence[str]) -> str:
+        is_query = any(place.dest == "sql" for place in self._get_positional_actions())
+        return "; put the query in quotes, so that it is one argument" if is_query else ""
 
     def _with_yes(self, arguments: Sequence[str]) -> Iterator[str]:
         """Yield *arguments*, with the value yes for each switch that is followed by neither yes nor no."""
@@ -156,13 +187,13 @@ class ActionParser(ArgumentParser):
         """Exit with *message*."""
         _fail(self.prog, f"{without_login(message)} (for help: {self.prog} --help)")
 
-    def _unknown(self, unknown: Sequence[str]) -> str:
-        name = next((one.partition("=")[0] for one in unknown if one.startswith("-")), None)
-        if name is None:
-            return f"unrecognized arguments: {' '.join(unknown)}"
+    def _unknown(self, given: str) -> str:
+        name = given.partition("=")[0]
         options = [one for one in self._option_string_actions if one.startswith("--")]
-        meant = probably_meant(f"--{name.lstrip('-')}", options)
-        return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else "")
+        full = f"--{name.lstrip('-')}"
+        meant = [one for one in options if one.startswith(full)] if len(full) >= _FEWEST_LETTERS else []
+        meant = meant or list(filter(None, [probably_meant(full, options)]))
+        return f"unknown option {name}" + (f"; did you mean {' or '.join(meant)}?" if meant else "")
 
     def _parse_optional(self, arg_string: str) -> Any:
         if arg_string.startswith("-:"):  # as in Scrapy: -o -:json writes JSON to standard output

@@ -32,7 +32,7 @@ class Candidate:
     authorized: frozenset[str] = frozenset()
     """Sites whose robots.txt names this document, or a document that led to it."""
     last_run: str = ""
-    """The run that last got to it and to all documents below it; empty if none did, or the order is that of the lists."""
+    """The run that last got to it and all documents below it; empty if none did, or the order is that of the lists."""
 
     def child(self, ref: SitemapRef, found_by: FoundBy, authorized: frozenset[str] = frozenset()) -> Candidate:
         """Return the candidate for *ref*, a reference in this document.

@@ -5,7 +5,7 @@ import re
 import pytest
 from scrapy.settings import Settings
 
-from sitemap_harvest import __version__
+from sitemap_harvest import __version__, open_store
 from sitemap_harvest.cli.harvest import HarvestCommand
 from sitemap_harvest.cli.parsers import ACTIONS, ActionParser, pick_action
 from sitemap_harvest.cli.spider_options import option_of
@@ -135,7 +135,19 @@ def test_the_versions_are_those_of_the_package_scrapy_and_python(option, capsys)
         pytest.param(["-v"], "-v: no action is given (for help: sitemap-harvest --help)", id="only-an-option"),
         pytest.param(["runs", "--frob"], "unknown option --frob", id="unknown-option"),
         pytest.param(["runs", "-x"], "unknown option -x", id="unknown-letter"),
+        pytest.param(["query", "--stor", "s"], "unknown option --stor; did you mean --store?", id="abbreviated"),
+        pytest.param(["crawl", "--forc=no"], "unknown option --forc; did you mean --force?", id="abbreviated-switch"),
+        pytest.param(
+            ["crawl", "--max"],
+            "unknown option --max; did you mean --max-priority or --max-age?",
+            id="beginning-of-two-options",
+        ),
         pytest.param(["runs", "a.example", "b.example"], "unrecognized arguments: b.example", id="one-too-many"),
+        pytest.param(
+            ["query", "--store", "s", "select", "1"],
+            "unrecognized arguments: 1; put the query in quotes, so that it is one argument",
+            id="query-without-quotes",
+        ),
         pytest.param(["crawl", "--since"], "argument --since: expected one argument", id="no-value"),
         pytest.param(["crawl", "-a", "since"], "Invalid -a value, use -a NAME=VALUE", id="argument"),
         pytest.param(["audit", "-a", "since"], "Invalid -a value, use -a NAME=VALUE", id="argument-of-audit"),
@@ -153,6 +165,29 @@ def test_wrong_usage_is_reported_in_one_line_with_what_was_meant(arguments, mess
 
 
 @pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        pytest.param(["query", "S", "select 1"], "query --store S 'select 1'", id="query"),
+        pytest.param(["query", "select 1", "S", "-o", "csv"], "query 'select 1' --store S -o csv", id="query-first"),
+        pytest.param(["query", "S"], "query --store S SQL", id="no-query"),
+        pytest.param(["runs", "S"], "runs --store S", id="runs"),
+        pytest.param(["runs", "S", "a.example"], "runs --store S a.example", id="runs-of-a-site"),
+        pytest.param(["diff", "S", "a.example", "7d"], "diff --store S a.example 7d", id="diff"),
+        pytest.param(["diff", "S"], "diff --store S SITE", id="diff-without-a-site"),
+        pytest.param(["audit", "S"], "audit --store S", id="audit"),
+        pytest.param(["crawl", "a.example", "S"], "crawl a.example --store S", id="crawl"),
+        pytest.param(["runs", "s3://bucket/harvest"], "runs --store s3://bucket/harvest", id="object-store"),
+    ],
+)
+def test_a_store_in_the_place_of_another_argument_is_recognized(arguments, meant, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    open_store("S", create=True)
+    store = next(one for one in arguments if one.startswith(("S", "s3")))
+    assert refused(capsys, *arguments) == f"{store} is a store; did you mean: sitemap-harvest {meant}"
+    assert parse("runs", "--store", "elsewhere", "S").site == "S"
+
+
+@pytest.mark.parametrize(
     ("given", "arguments"),
     [
         pytest.param([], {}, id="none"),
@@ -165,7 +200,6 @@ def test_wrong_usage_is_reported_in_one_line_with_what_was_meant(arguments, mess
         pytest.param(["--force"], {"force": "yes"}, id="switch"),
         pytest.param(["--force", "no"], {"force": "no"}, id="switched-off"),
         pytest.param(["--force", "yes", "--resume"], {"force": "yes", "resume": "yes"}, id="switches"),
-        pytest.param(["--forc=no"], {"force": "no"}, id="abbreviated"),
     ],
 )
 @pytest.mark.parametrize("action", TAKE_ARGUMENTS)

@@ -18,6 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
@@ -33,7 +34,6 @@ from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 _T = TypeVar("_T", "Run", StoredFile)
 
@@ -173,6 +173,11 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
     except (ValueError, AttributeError) as error:
         raise StoreError(f"store {shown(path)!r}: {folder}/{_STORE} is damaged") from error
     return Store(folder)
+
+
+def is_store(path: str) -> bool:
+    """Whether *path* is a store, or a folder in an object store, which may be one."""
+    return path.startswith("s3://") or Path(path, _STORE).is_file()
 
 
 class Store:
