@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import Store
 
 _FORMATS = ", ".join(FORMATS)
+_SUFFIXES = [name for name in FORMATS if name != "csv-excel"]  # which is a kind of CSV
 _T = TypeVar("_T")
 _IN_ASCII = str.maketrans(
     {"│": "|", "┃": "|", "━": "-", "╇": "+", "─": "-", "┼": "+", "…": "~", "→": ">"}
@@ -145,9 +146,15 @@ def file_and_format(output: str) -> tuple[str, str]:
 def unknown_format(output: str) -> str:
     """Return the message that the format of *output* is unknown."""
     stem, _, suffix = output.rpartition(".")
-    is_excel = suffix.lower() in {"xls", "xlsx"}
-    hint = f"for Excel, write {stem}.csv:csv-excel" if is_excel else "or name the format, as in urls.txt:csv"
-    return without_login(f"{output}: the suffix must be one of {_FORMATS}; {hint}")
+    hint = "or name the format, as in urls.txt:csv"
+    if suffix.lower() in {"xls", "xlsx"}:
+        hint = f"for Excel, write {stem}.csv:csv-excel"
+    elif stem.rpartition(".")[2] in _SUFFIXES:
+        hint = f"did you mean {stem}.{COMPRESSIONS[0]}?"
+    packed = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
+    return without_login(
+        f"{output}: the suffix must be one of {', '.join(_SUFFIXES)}, which {packed} may follow; {hint}"
+    )
 
 
 def checked_output(output: str) -> tuple[str, str]:

@@ -155,7 +155,7 @@ class ActionParser(ArgumentParser):
             self.error(self._unknown(named))
         self._check_store(arguments, opts, unknown)
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint_on(unknown)}")
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._hint}")
         return opts
 
     def _check_store(self, arguments: Sequence[str], opts: Namespace, unknown: Sequence[str]) -> None:
@@ -171,7 +171,8 @@ class ActionParser(ArgumentParser):
             missing = [str(place.metavar) for place in places[len(given) - 1 :] if place.nargs is None]
             self.error(f"{store} is a store; did you mean: {_shown(*self.prog.split(), *others, *missing)}")
 
-    def _hint_on(self, unknown: Sequence[str]) -> str:
+    @property
+    def _hint(self) -> str:
         is_query = any(place.dest == "sql" for place in self._get_positional_actions())
         return "; put the query in quotes, so that it is one argument" if is_query else ""
 
