@@ -81,6 +81,8 @@ class SiteSnapshot:
         self._options = options
         self._records: list[SitemapRecord] = []
         self._latest: dict[str, SitemapRecord] = {}  # the last record of each document
+        self.unwanted: set[str] = set()
+        """Keys of documents that the user does not want, and that the snapshot has no record of."""
         self._taken_over = {document_key(url): kept for url, kept in writer.kept.items()}
         self._recalled: set[str] = set()
         self.is_search_postponed = False
@@ -226,10 +228,10 @@ class SiteSnapshot:
             gone = unvisited - listed
 
     def _lists_now(self) -> dict[str, frozenset[str]]:
-        """Return the keys that each document lists, as far as known now."""
-        lists = {key: listed for key, listed in self._lists_before.items() if key in self._known}
+        """Return the keys that each document lists, as far as known now, without :attr:`unwanted` documents."""
+        lists = {key: listed - self.unwanted for key, listed in self._lists_before.items() if key in self._known}
         return lists | {
-            document_key(url): _keys(kept.references)
+            document_key(url): _keys(kept.references) - self.unwanted
             for url, kept in self.writer.kept.items()
             if kept.references is not None
         }
@@ -319,14 +321,34 @@ class SiteSnapshot:
 
     def noted(self, record: SitemapRecord) -> SitemapRecord:
         """Store *record* of this run; return it, with the facts of older rows if these represent the document."""
-        known = self._known.get(document_key(record.url))
+        known = self._known.get(key := document_key(record.url))
+        if known is None and self._needs_no_record(record, key):
+            self.unwanted.add(key)
+            return record
         if record.rows_from is None and known is not None and known.left is None:
             stored = {name: getattr(known, name) for name in _OF_THE_STORE}
             stored["absent_runs"] += record.outcome is Outcome.ABSENT
             record = replace(record, **stored)
+        self.unwanted.discard(key)
         self._records.append(record)
-        self._latest[document_key(record.url)] = record
+        self._latest[key] = record
         return record
+
+    def _needs_no_record(self, record: SitemapRecord, key: str) -> bool:
+        """Whether the snapshot needs no record of the document *key*, which the last one has none of either.
+
+        The user does not want it, and its parent, which is in the snapshot, names it: an
+        index may have 100,000 such children. In a later run, a child that is new needs a
+        record: its URLs count as new.
+        """
+        if record.outcome is not Outcome.SKIPPED or record.parent is None or not _is_unread(record):
+            return False
+        parent = self._known.get(lister := document_key(record.parent))
+        is_old = parent is not None and parent.left is None and key in self._lists_before.get(lister, ())
+        if self._known and not is_old:
+            return False
+        kept = self.writer.kept.get(self._address(record.parent))
+        return is_old if kept is None or kept.references is None else True
 
     def observed(self, after: Mapping[str, SitemapRecord]) -> dict[str, list[int]]:
         """Return the statistics of the dates of each index up to this run, whose records by key are *after*."""
@@ -386,17 +408,19 @@ class SiteSnapshot:
         """Return the records in *ledger* that the store needs.
 
         A document that the user does not want and that was never read needs none if
-        another document names it: an index may have 100,000 such children.
+        another document names it.
         """
         named = frozenset[str]().union(*self._lists_now().values())
-        facts = ("fetched_at", "final_url", "rows_from", "fresh_at", "left")
         return [
             row
             for key, row in ledger.items()
-            if row.outcome is not Outcome.SKIPPED
-            or any(getattr(row, name) is not None for name in facts)
-            or key not in named
+            if row.outcome is not Outcome.SKIPPED or not _is_unread(row) or key not in named
         ]
+
+
+def _is_unread(row: SitemapRecord) -> bool:
+    """Whether nothing is known of the document of *row*, a record of a skipped document."""
+    return all(getattr(row, name) is None for name in ("fetched_at", "final_url", "rows_from", "fresh_at", "left"))
 
 
 def _keys(references: Iterable[SitemapRef]) -> frozenset[str]:

@@ -314,7 +314,7 @@ class SnapshotSession:
             rows=writer.rows,
             result=result.result,
             reason=result.reason,
-            complete=is_over and all(map(_is_confirmed, ledger.values())),
+            complete=is_over and not site.unwanted and all(map(_is_confirmed, ledger.values())),
             trust=site.observed(ledger),
             search=self._search_of(state, writer.before),
             arguments={**self._config.recorded, **self._options.bounds},

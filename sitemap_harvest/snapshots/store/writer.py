@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store.store import Run
     from sitemap_harvest.snapshots.store.tables import StoredFile
 
-_LEDGER_ROWS = 10_000  # made into columns at once
+_ROWS_TOGETHER = 10_000  # made into columns at once: an index may name 100,000 documents
 _NONE = np.array([], dtype=np.int64)
 
 
@@ -207,11 +208,12 @@ class SiteWriter:
             if one.row_ranges:
                 table = tables.row_ranges_table(tables.ROW_RANGES, one.row_ranges, run=run, document=url)
                 self._table("row_ranges").add(table)
-        if references := [(url, reference) for url, one in kept.items() for reference in one.references or ()]:
+        references = ((url, reference) for url, one in kept.items() for reference in one.references or ())
+        while some := list(islice(references, _ROWS_TOGETHER)):
             columns = [
-                pa.repeat(run, len(references)),
-                pa.array([url for url, _ in references]),
-                *(pa.array([getattr(one, name) for _, one in references]) for name in arrow_schema(SitemapRef).names),
+                pa.repeat(run, len(some)),
+                pa.array([url for url, _ in some]),
+                *(pa.array([getattr(one, name) for _, one in some]) for name in arrow_schema(SitemapRef).names),
             ]
             self._table("references").add(pa.Table.from_arrays(columns, schema=tables.REFERENCES))
 
@@ -271,8 +273,8 @@ class DocumentWriter:
 
 def _ledger_table(records: Sequence[SitemapRecord], run: str, robots_texts: Mapping[str, str]) -> pa.Table:
     """Return the document records of a *run* in stored form, with *robots_texts* by URL."""
-    starts = range(0, len(records), _LEDGER_ROWS)  # an index may name 100,000 documents
-    batches = (LedgerBatch.of(records[start : start + _LEDGER_ROWS]).arrow for start in starts)
+    starts = range(0, len(records), _ROWS_TOGETHER)
+    batches = (LedgerBatch.of(records[start : start + _ROWS_TOGETHER]).arrow for start in starts)
     table = pa.Table.from_batches(batches, LedgerBatch.schema())
     texts = pa.array([robots_texts.get(record.url) for record in records], pa.string())
     return pa.Table.from_arrays([pa.repeat(run, len(records)), *table.columns, texts], schema=tables.SITEMAPS)
