@@ -102,7 +102,7 @@ def crawl(
     is_plain = not _has_log_options(opts) and settings.get("SITEMAP_HARVEST_LOG") != "json"
     start_log(settings)
     for note in notes_on(arguments, opts.spargs):
-        tell(note)
+        tell(spider_options.as_typed(note, opts))
     if has_output is False:
         tell(NO_OUTPUT)
     process = _CrawlerProcess(settings)

@@ -83,7 +83,9 @@ def _lines(
         for title, notes in (("No URLs found:", summary.site_notes), ("Failed or incomplete:", summary.notes)):
             if notes.first:
                 yield "yellow", title
-                yield from (("", f"  {note}") for note, _ in notes.lines())
+                yield from (
+                    ("", f"  {note if fields else note.replace('emit=', '--emit ')}") for note, fields in notes.lines()
+                )
         if summary.dropped:
             yield "", f"URLs dropped by filters: {summary.filters_in_words()}"
     elif outcome is not RunOutcome.INTERRUPTED:

@@ -89,7 +89,7 @@ class HarvestCommand(BaseRunSpiderCommand):
         try:
             outcome = import_module(f"sitemap_harvest.cli.{opts.action}").run(opts, self.settings)
         except HarvestError as error:
-            output.tell(*f"{opts.command}: {error}".split("\n"))
+            output.tell(*f"{opts.command}: {_as_typed(error, opts)}".split("\n"))
             outcome = RunOutcome.WRONG_USAGE
         except KeyboardInterrupt:  # before a crawl begins, which handles it itself
             output.tell("Interrupted.")
@@ -98,6 +98,15 @@ class HarvestCommand(BaseRunSpiderCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             outcome = RunOutcome.PARTLY_FAILED
         self.exitcode = outcome.exit_code
+
+
+def _as_typed(error: Exception, opts: Namespace) -> str:
+    """Return the message of *error*, in which arguments of the spider are options, if the action has these."""
+    if "spargs" not in opts:
+        return str(error)
+    from sitemap_harvest.cli.spider_options import as_typed
+
+    return as_typed(str(error), opts)
 
 
 def _base(action: str) -> Any:

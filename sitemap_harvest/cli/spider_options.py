@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from scrapy.utils.conf import arglist_to_dict
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.cli.parsers import ActionParser
 
 _DEST = "argument_{}"  # the action may have an option of this name
+_OF_TARGETS = ("site", "sites", "sitemap")
 NOTE = (
     "Each option from --site to --emit is also an argument: --min-priority 0.5 is -a min_priority=0.5. "
     "Values of an option that takes several are separated by spaces, or given by repeating the option."
@@ -60,6 +62,23 @@ def arguments_in(opts: Namespace) -> dict[str, str]:
             check_same(name, value := " ".join(values) if argument.is_list else values[-1], given)
             given[name] = value
     return given
+
+
+def as_typed(text: str, opts: Namespace) -> str:
+    """Return *text*, a message of the spider, with the arguments in it as options, and targets as TARGET."""
+    names = [name for name in ARGUMENTS if hasattr(opts, _DEST.format(name))]
+    if not names:
+        return text
+    for name in _OF_TARGETS:
+        if getattr(opts, "targets", ()) and name not in opts.spargs:
+            text = re.sub(rf"\Aargument {name}=", "TARGET ", text)
+    return re.sub(
+        rf"(?:(?<=[\s(])|\A)(?:(?:-a |(?:the )?argument )({'|'.join(names)})\b(=?)|({'|'.join(names)})(=))(?=(\S?))",
+        lambda found: (
+            option_of(found[1] or found[3]) + (" " if (found[2] or found[4]) and found[5].strip(",;)") else "")
+        ),
+        text,
+    )
 
 
 def check_same(name: str, value: str, given: dict[str, str]) -> None:

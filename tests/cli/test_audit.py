@@ -136,9 +136,7 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
         pytest.param(["s.xml", "-O", "no/f.csv"], "output no/f.csv: there is no folder ", id="no-folder"),
         pytest.param([], "nothing to audit", id="no-target"),
         pytest.param(["-a", "store=s"], "nothing to audit: give a site", id="no-target-but-a-store"),
-        pytest.param(
-            [f"{SITE}/a", "-a", "root=."], f"argument root='.': it replaces a site, but '{SITE}/a'", id="root"
-        ),
+        pytest.param([f"{SITE}/a", "-a", "root=."], f"--root '.': it replaces a site, but '{SITE}/a'", id="root"),
         pytest.param([SITE, "-a", "store=file"], "store 'file': it cannot be opened: not a directory", id="store"),
         pytest.param([SITE, "--probe-seed", "3"], "--probe-seed 3: it chooses the pages of a probe", id="no-probe"),
         pytest.param([SITE, "--probe", "1", "--probe-seed", "x"], "--probe-seed x: it must be a whole", id="seed"),
@@ -278,12 +276,8 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param([SITE, "--fail-on", "bad"], "--fail-on bad: it must be one of error, warning", id="severity"),
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param([SITE, "--at", "x"], "'x' is not a run", id="no-run"),
-        pytest.param(
-            [SITE, "-a", "limit=1"], "--store audits stored snapshots, so the argument limit has", id="argument"
-        ),
-        pytest.param(
-            [SITE, "--since", "7d"], "--store audits stored snapshots, so the argument since has", id="option"
-        ),
+        pytest.param([SITE, "-a", "limit=1"], "--store audits stored snapshots, so --limit has", id="argument"),
+        pytest.param([SITE, "--since", "7d"], "--store audits stored snapshots, so --since has", id="option"),
         pytest.param(
             [SITE, "--probe", "1", "-a", "probe=2"], "--probe 1 and -a probe=2 contradict each other", id="probe-twice"
         ),

@@ -108,10 +108,10 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param(["crawl"], "nothing to harvest: give a site, the URL of a sitemap, or a file", id="no-target"),
         pytest.param(["crawl", ""], "TARGET is empty: give a site", id="empty-target"),
         pytest.param(["crawl", "a.example", " "], "TARGET is empty: give a site", id="whitespace-target"),
-        pytest.param(["crawl", "a.example", "-a", "root="], "argument root is empty", id="empty-argument"),
+        pytest.param(["crawl", "a.example", "-a", "root="], "--root is empty", id="empty-argument"),
         pytest.param(["crawl", "a.example", "-a", "bogus=1"], "bogus: unknown argument", id="unknown-argument"),
         pytest.param(
-            ["crawl", "a.example", "-a", "limit=few"], "argument limit='few': it must be a whole number", id="bad-limit"
+            ["crawl", "a.example", "-a", "limit=few"], "--limit 'few': it must be a whole number", id="bad-limit"
         ),
         pytest.param(["crawl", "a.example", "--frob"], "unknown option --frob", id="unknown-option"),
         pytest.param(
@@ -136,7 +136,7 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param(["crawl", "-a", "site=u:secret@a.example", "v:secret@b.example"], "'***@b.example'", id="twice"),
         pytest.param(
             ["crawl", "a.example", "b.example", "-a", "root=."],
-            "used with exactly one site=, which the folder replaces",
+            "--root '.': it must be used with exactly one --site, which the folder replaces",
             id="folder-for-two",
         ),
         pytest.param(["frob"], "frob: unknown action; valid actions: crawl, validate", id="unknown-action"),
@@ -333,9 +333,7 @@ def test_a_file_of_hosts_is_a_list_of_sites(tmp_path: Path) -> None:
     with Site({"/robots.txt": robots("/s.xml"), "/s.xml": urlset("/a", "/b")}) as site:
         (tmp_path / "hosts.txt").write_text(f"{site.url.removeprefix('http://')}\n{site.url}/\n")
         run = harvest("crawl", "hosts.txt", "-a", "emit=sites", "-O", "sites.jsonl", cwd=tmp_path)
-    note = (
-        "hosts.txt lists sites: each is searched for sitemaps. To read it as a list of URLs, use -a sitemap=hosts.txt"
-    )
+    note = "hosts.txt lists sites: each is searched for sitemaps. To read it as a list of URLs, use --sitemap hosts.txt"
     assert run.stderr.count(f"{note}\n") == 1
     rows = [json.loads(line) for line in (tmp_path / "sites.jsonl").read_text().splitlines()]
     assert ("found", 2) in [(row["result"], row["urls"]) for row in rows]

@@ -111,7 +111,7 @@ def test_more_than_can_be_shown_is_counted() -> None:
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
         "Failed or incomplete:",
         *(f"  /{number}: no" for number in range(10)),
-        "  and 2 more (emit=sitemaps,sites lists all)",
+        "  and 2 more (--emit sitemaps,sites lists all)",
         "Problems in the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more codes",
         "Ended after 1.2 seconds: part of the run failed (exit code 4).",
     ]

@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 from sitemap_harvest import __version__, open_store
 from sitemap_harvest.cli.harvest import HarvestCommand
 from sitemap_harvest.cli.parsers import ACTIONS, ActionParser, pick_action
-from sitemap_harvest.cli.spider_options import option_of
+from sitemap_harvest.cli.spider_options import as_typed, option_of
 from sitemap_harvest.config.arguments import ARGUMENT_GROUPS, ARGUMENTS
 
 pytestmark = pytest.mark.quick
@@ -211,6 +211,29 @@ def test_options_are_arguments(action, given, arguments):
 def test_a_switch_before_a_target_does_not_take_it():
     opts = parse("crawl", "--force", "a.example", "--", "--force", "yes")
     assert (opts.spargs, opts.targets) == ({"force": "yes"}, ["a.example", "--force", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("action", "message", "expected"),
+    [
+        pytest.param(
+            "crawl", "argument min_priority='x': it must be 1", "--min-priority 'x': it must be 1", id="value"
+        ),
+        pytest.param("crawl", "argument root is empty", "--root is empty", id="no-value"),
+        pytest.param("crawl", "write -a since=7d", "write --since 7d", id="-a"),
+        pytest.param("crawl", "add one (store=snapshots)", "add one (--store snapshots)", id="hint"),
+        pytest.param("crawl", "use sitemap= for a document", "use --sitemap for a document", id="name-alone"),
+        pytest.param("crawl", "with the argument since", "with --since", id="without-equals-sign"),
+        pytest.param("crawl", "argument site='x y': no", "TARGET 'x y': no", id="target"),
+        pytest.param("crawl", "argument sitemap='x': no", "--sitemap 'x': no", id="given-by-option"),
+        pytest.param("crawl", "x.example/?since=1: site, 'limit=1'", "x.example/?since=1: site, 'limit=1'", id="data"),
+        pytest.param("audit", "use -a store=FOLDER, or since=7d", "use -a store=FOLDER, or --since 7d", id="audit"),
+        pytest.param("runs", "argument site='x'", "argument site='x'", id="action-without-arguments"),
+    ],
+)
+def test_messages_spell_arguments_as_the_options_that_the_action_has(action, message, expected):
+    given = ["a.example"] if action == "runs" else ["a.example", "--sitemap", "s.xml"]
+    assert as_typed(message, parse(action, *given)) == expected
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

@@ -31,7 +31,7 @@ def harvest(tmp_path):
     [
         pytest.param(["s.xml", "-O", "s.xml"], "the output ", id="sitemap-and-output"),
         pytest.param(["s.xml", "-O", "./s.xml:jsonl"], "is the same file as an input of the run", id="spelt-otherwise"),
-        pytest.param(["-a", "sites=sites.txt", "-O", "sites.txt:jsonl"], "the argument sites='sites.txt'", id="sites"),
+        pytest.param(["-a", "sites=sites.txt", "-O", "sites.txt:jsonl"], "--sites 'sites.txt'", id="sites"),
         pytest.param(["s.xml", "-O", "x.jsonl", "-s", f"{_CLOSING}=x.jsonl"], f"{_CLOSING} is the same", id="closing"),
         pytest.param(
             ["s.xml", "-O", "x.prom:csv", "-s", f"{_METRICS}=x.prom"], f"{_METRICS} is the same", id="metrics"
