@@ -32,6 +32,7 @@ from sitemap_harvest.browser.setup import BrowserGoneError, launch_options
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.integration.guards import address_policy_of, refused
 from sitemap_harvest.integration.spider_attributes import harvest_of
+from sitemap_harvest.integration.transfers import measured
 from sitemap_harvest.network import place_of
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ class BrowserFetcher:
             try:
                 # In case the browser hangs:
                 async with asyncio.timeout(3 * options.browser_seconds + body_seconds):
-                    return await visit.result()
+                    with measured(request):
+                        return await visit.result()
             except NotReachedError as error:
                 raise self._download_error(request, error) from error
 

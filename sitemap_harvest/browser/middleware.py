@@ -20,6 +20,7 @@ from sitemap_harvest.integration.document_requests import BY_BROWSER, BY_COOKIES
 from sitemap_harvest.integration.guards import remove_site_headers
 from sitemap_harvest.integration.middlewares import PASS, OwnMiddleware, is_robots
 from sitemap_harvest.integration.spider_attributes import harvest_of
+from sitemap_harvest.integration.transfers import note_transfer, transfer_of
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ class BrowserMiddleware(OwnMiddleware):
         site = self._site(request)
         async with site.lock:
             if is_robots(request) and site.robots is not None:
+                note_transfer(request, transfer_of(site.robots.request))
                 return site.robots.replace(request=request)
             try:
                 result = await self._fetcher.run(request, wants_body=True, cookies=site.cookies)
@@ -248,7 +250,7 @@ class BrowserMiddleware(OwnMiddleware):
                 return _stayed(request, result.response, _NOT_PASSED)
             self._count("by_browser")
             if is_robots(request):
-                site.robots = result.response
+                site.robots = result.response.replace(request=request)
             return result.response
 
     async def _rendered(self, request: Request, response: Response) -> Response:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sitemap_harvest.discovery.site_state import SiteState
-    from sitemap_harvest.engine.interfaces import DocumentResponse, SiteUnavailable
+    from sitemap_harvest.engine.interfaces import DocumentResponse, SiteUnavailable, Transfer
     from sitemap_harvest.engine.run_state import RunParts
 
 logger = logging.getLogger(__name__)
@@ -62,33 +62,30 @@ class CrawlLoop:
             elif not self.results.pending:
                 return
 
-    def answered(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
-        """Yield the URLs and the record of the document of *candidate*, and ``PAUSE``; and queue its children.
-
-        *requested_at*: when it was requested, in seconds since 1970.
-        """
+    def answered(self, response: DocumentResponse, candidate: Candidate) -> Iterator[Any]:
+        """Yield the URLs and the record of the document of *candidate*, and ``PAUSE``; and queue its children."""
         if candidate.url not in self.in_flight.downloads:
             return iter(())  # already done: something requested it twice
         if self._pages is not None:
             self._pages.note_answer(candidate, response)
-        output = self._processor.answer(response, candidate, requested_at)
-        return self._until_done(output, candidate, requested_at)
+        return self._until_done(self._processor.answer(response, candidate), candidate, response.transfer)
 
     def failed(
         self,
         failure: NotFetched,
         candidate: Candidate,
-        requested_at: float,
+        transfer: Transfer | None,
         *,
         url: str,
         response: DocumentResponse | None = None,
     ) -> Iterator[Any]:
         """Yield the record of a document that could not be downloaded.
 
-        *url* is the URL requested last, possibly after a redirect. *response* is the
-        response that the downloader treats as an error; ``None`` if there was none.
+        *transfer* is that of the last request for it; ``None`` if none was sent. *url* is
+        the URL requested last, possibly after a redirect. *response* is the response that
+        the downloader treats as an error; ``None`` if there was none.
         """
-        return self._until_done(self._processor.failure(failure, candidate, requested_at, url, response), candidate)
+        return self._until_done(self._processor.failure(failure, candidate, transfer, url, response), candidate)
 
     def end(self, candidate: Candidate, why: str = "a spider middleware did not consume the document's output") -> None:
         """End *candidate*; *why* is the reason in its record, if it has none yet."""
@@ -158,13 +155,13 @@ class CrawlLoop:
             self.end(candidate)
 
     def _until_done(
-        self, output: Iterator[Any], candidate: Candidate, requested_at: float | None = None
+        self, output: Iterator[Any], candidate: Candidate, transfer: Transfer | None = None
     ) -> Iterator[Any]:
         try:
             yield from output
         except Exception as error:
             failure = NotFetched(Outcome.FAILED, f"reading the document failed unexpectedly: {error!r}")
-            yield from self.results.ended(record_of(candidate, failure, requested_at=requested_at))
+            yield from self.results.ended(record_of(candidate, failure, transfer=transfer))
             raise
         finally:
             self.end(candidate)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.interfaces import DocumentResponse, KnownDocument
+    from sitemap_harvest.engine.interfaces import DocumentResponse, KnownDocument, Transfer
     from sitemap_harvest.engine.results import Results
     from sitemap_harvest.engine.run_state import RunParts
     from sitemap_harvest.engine.site_snapshot import SiteSnapshot
@@ -47,15 +47,12 @@ class DocumentProcessor:
         self._sites = parts.sites
         self._results = results
 
-    def answer(self, response: DocumentResponse, candidate: Candidate, requested_at: float) -> Iterator[Any]:
-        """Yield the URLs and the record of the document of *candidate*, and queue its children.
-
-        *requested_at* is in seconds since 1970.
-        """
+    def answer(self, response: DocumentResponse, candidate: Candidate) -> Iterator[Any]:
+        """Yield the URLs and the record of the document of *candidate*, and queue its children."""
         self._sites.answered(candidate, response.url)
         is_local = self._config.root is not None or candidate.url.startswith("file:")
         failure = outcome_of_status(response.status, is_local=is_local)
-        record = record_of(candidate, failure, requested_at=requested_at, response=response, is_local=is_local)
+        record = record_of(candidate, failure, transfer=response.transfer, response=response, is_local=is_local)
         if self._results.has_enough:
             over_limit = NotFetched(Outcome.OVER_LIMIT, self._results.limit_reason("before the document was read"))
             yield from self._results.ended(with_failure(record, over_limit), is_wanted=True)
@@ -82,7 +79,7 @@ class DocumentProcessor:
         self,
         failure: NotFetched,
         candidate: Candidate,
-        requested_at: float,
+        transfer: Transfer | None,
         url: str,
         response: DocumentResponse | None,
     ) -> Iterator[SitemapRecord]:
@@ -99,7 +96,7 @@ class DocumentProcessor:
             )
             failure = replace(failure, reason=reason)
         yield from self._results.not_read(
-            candidate, record_of(candidate, failure, requested_at=requested_at, response=response)
+            candidate, record_of(candidate, failure, transfer=transfer, response=response)
         )
 
     def known(self, candidate: Candidate, known: KnownDocument, reason: str | None) -> Iterator[Any]:

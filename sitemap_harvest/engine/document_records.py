@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from sitemap_harvest.model import Cause, Kind, Outcome, Problem, SitemapRecord
 
 if TYPE_CHECKING:
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.interfaces import DocumentResponse
+    from sitemap_harvest.engine.interfaces import DocumentResponse, Transfer
     from sitemap_harvest.formats import Document
 
 
@@ -27,14 +26,15 @@ def record_of(
     candidate: Candidate,
     not_fetched: NotFetched | None,
     *,
-    requested_at: float | None = None,
+    transfer: Transfer | None = None,
     response: DocumentResponse | None = None,
     is_local: bool = False,
 ) -> SitemapRecord:
-    """Return the record of *candidate*, requested at *requested_at* (seconds since 1970).
+    """Return the record of *candidate*.
 
-    *not_fetched* is why it was not read; ``None`` if it is to be read. *response* is
-    its response, if there was one. *is_local*: whether that is a local file.
+    *not_fetched* is why it was not read; ``None`` if it is to be read. *transfer* is that
+    of its last request; ``None`` if none was sent. *response* is its response, if there
+    was one. *is_local*: whether that is a local file.
     """
     record = SitemapRecord(
         url=candidate.url,
@@ -45,8 +45,8 @@ def record_of(
         outcome=Outcome.READ,
         lastmod=candidate.lastmod,
         lastmod_text=candidate.lastmod_text,
-        fetched_at=None if requested_at is None else datetime.fromtimestamp(requested_at, UTC),
-        seconds=None if requested_at is None else round(max(0.0, time.time() - requested_at), 3),
+        fetched_at=None if transfer is None else datetime.fromtimestamp(transfer.sent_at, UTC),
+        seconds=None if transfer is None or transfer.seconds is None else round(transfer.seconds, 3),
     )
     if not_fetched is not None:
         record = with_failure(record, not_fetched)

@@ -18,6 +18,15 @@ PAUSE = object()
 """Yielded while a large document is processed: the caller may do something else before it goes on."""
 
 
+class Transfer(NamedTuple):
+    """The transfer of a document: the request that was sent last for it, and its response or error."""
+
+    sent_at: float
+    """When the request was sent, in seconds since 1970; if a cache responded instead, when that was."""
+    seconds: float | None
+    """Its duration up to the end of the body; ``None`` if a cache responded instead."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentResponse:
     """The response to the request for a document."""
@@ -40,6 +49,8 @@ class DocumentResponse:
     """Whether it refers to a file outside the local folder that replaces the site."""
     via: str | None = None
     """How it was downloaded, as in :attr:`~sitemap_harvest.SitemapRecord.via`."""
+    transfer: Transfer | None = None
+    """``None`` if it is not known."""
     challenge: str | None = None
     """If it remains a challenge: what a browser could do, as text."""
 

@@ -89,7 +89,7 @@ class ProbedPage:
         return record
 
     def _note(self, requested_at: float) -> None:
-        self.requested_at = self.requested_at or datetime.fromtimestamp(requested_at, UTC)
+        self.requested_at = datetime.fromtimestamp(requested_at, UTC)
 
     def _redirected(self, status: int, location: str) -> PageRecord | None:
         with suppress(UnicodeError):  # most servers send UTF-8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +13,7 @@ from scrapy.spidermiddlewares.referer import RefererMiddleware
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.rules import is_declared
 from sitemap_harvest.engine.interfaces import DocumentResponse
+from sitemap_harvest.integration.transfers import transfer_of_response
 from sitemap_harvest.model import FoundBy
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class DocumentRequests:
             callback=self.callback,
             errback=self.errback,
             headers=dict(headers),
-            cb_kwargs={"candidate": candidate, "requested_at": time.time()},
+            cb_kwargs={"candidate": candidate},
             dont_filter=True,  # the frontier filters duplicates
             meta={
                 "handle_httpstatus_list": _STATUSES_WITHOUT_DOCUMENT,
@@ -119,6 +119,7 @@ def document_response(response: Response) -> DocumentResponse:
         was_cut="dataloss" in flags,
         is_outside=OUTSIDE in flags,
         via=next((flag for flag in flags if flag in {BY_BROWSER, BY_COOKIES}), None),
+        transfer=transfer_of_response(response),
         challenge=next((flag.removeprefix(_CHALLENGE) for flag in flags if flag.startswith(_CHALLENGE)), None),
     )
 

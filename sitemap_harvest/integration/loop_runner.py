@@ -19,6 +19,7 @@ from sitemap_harvest.discovery.candidate import Candidate  # noqa: TC001 - the s
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.integration.document_requests import candidate_of, document_response
 from sitemap_harvest.integration.download_errors import of_error
+from sitemap_harvest.integration.transfers import measure_transfers, transfer_of
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class LoopRunner:
         # ones, but take turns too: a compressed body of 50 KB may contain 10 MB.
         self._small_turns, self._large_turns = DeferredSemaphore(_MOST_SMALL), DeferredSemaphore(_MOST_LARGE)
         requests.callback, requests.errback = self.answered, self.failed
+        measure_transfers(crawler)
         for handler, signal in (
             (self.note_scheduled, signals.request_scheduled),
             (self.note_dropped, signals.request_dropped),
@@ -109,17 +111,15 @@ class LoopRunner:
         slot = self._crawler.engine.scraper.slot
         return slot is None or slot.closing is not None
 
-    def answered(
-        self, response: Response, candidate: Candidate, requested_at: float
-    ) -> Iterator[Any] | AsyncIterator[Any]:
+    def answered(self, response: Response, candidate: Candidate) -> Iterator[Any] | AsyncIterator[Any]:
         """Yield the URLs and the record of a document, and queue its children."""
-        output = self._loop.answered(document_response(response), candidate, requested_at)
+        output = self._loop.answered(document_response(response), candidate)
         return self._watched(self._in_turn(output, len(response.body)), candidate)
 
     def failed(self, failure: Failure) -> Iterator[Any]:
         """Yield the record of a document that could not be downloaded."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
-        candidate, requested_at = request.cb_kwargs["candidate"], request.cb_kwargs["requested_at"]
+        candidate: Candidate = request.cb_kwargs["candidate"]
         download = self._in_flight.downloads.get(candidate.url)
         if isinstance(failure.value, StopDownload) and download is not None and download.was_stopped:
             failure.value.response = failure.value.__traceback__ = None  # both hold the partial body
@@ -131,7 +131,8 @@ class LoopRunner:
             return iter([again])
         response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
         not_fetched = of_error(failure.value, request.meta.get("proxy"))
-        output = self._loop.failed(not_fetched, candidate, requested_at, url=request.url, response=response)
+        transfer = transfer_of(request) if response is None else response.transfer
+        output = self._loop.failed(not_fetched, candidate, transfer, url=request.url, response=response)
         return self._watched(output, candidate)
 
     def note_scheduled(self, request: Request) -> None:

@@ -22,11 +22,14 @@ from sitemap_harvest.formats.robots_rules import bounded
 from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of, probed_of
 from sitemap_harvest.integration.fetch_spider import FetchSpider
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent, SitemapAttributes, harvest_of, run_of
+from sitemap_harvest.integration.transfers import measured, note_transfer, transfer_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Request
+
+    from sitemap_harvest.engine.interfaces import Transfer
 
 _INDEX_PAGE = "index.html"
 
@@ -57,6 +60,10 @@ class LocalFilesMiddleware(OwnMiddleware):
         if root is None and not request.url.startswith("file:"):
             return None
         request.meta["dont_cache"] = True  # HttpCacheMiddleware would not notice a changed file
+        with measured(request):
+            return await self._respond(root, request)
+
+    async def _respond(self, root: Path | None, request: Request) -> Response:
         if root is None:
             return await self._read(Path(file_uri_to_path(request.url)), request.url)
         try:
@@ -123,7 +130,7 @@ class RobotsCacheMiddleware(OwnMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._kept: dict[str, tuple[Response, int]] = {}
+        self._kept: dict[str, tuple[Response, int, Transfer | None]] = {}
         self._kept_bytes = 0
         self._downloading: dict[str, list[Deferred[None]]] = {}
         crawler.signals.connect(self.begin, signal=signals.request_reached_downloader)
@@ -138,13 +145,14 @@ class RobotsCacheMiddleware(OwnMiddleware):
             turn: Deferred[None] = Deferred()
             waiting.append(turn)
             await maybe_deferred_to_future(turn)
-        kept, number = self._kept.get(request.url, (None, 0))
+        kept, number, transfer = self._kept.get(request.url, (None, 0, None))
         if kept is None or number < request.meta.get(PASS, 0):
             return None  # first request; or the first one was blocked, and this one has a newer clearance
         if kept.status >= 500 or kept.status == 429:
             if request.meta.get("retry_times"):
                 return None  # the request that got it is being retried
             request.meta["dont_retry"] = True  # it was retried already
+        note_transfer(request, transfer)
         return kept.replace(request=request)  # otherwise Scrapy would call the first one's callback
 
     def begin(self, request: Request) -> None:
@@ -157,7 +165,7 @@ class RobotsCacheMiddleware(OwnMiddleware):
         if not is_robots(request):
             return
         self._forget(request.url)
-        self._kept[request.url] = response, request.meta.get(PASS, 0)
+        self._kept[request.url] = response, request.meta.get(PASS, 0), transfer_of(request)
         self._kept_bytes += len(response.body)
         while len(self._kept) > 1 and (len(self._kept) > _MAX_KEPT or self._kept_bytes > _MAX_KEPT_BYTES):
             self._forget(next(iter(self._kept)))

@@ -35,7 +35,7 @@ class PageRecord(ItemRecord):
     sitemap: str | None = None
     """The document that lists the URL; ``None`` if none does."""
     requested_at: datetime | None = None
-    """When the page was requested; ``None`` if it was not, or if a crawl export does not say."""
+    """When the last request for the page was sent; ``None`` if none was, or if a crawl export does not say."""
     method: str | None = None
     """Method of the last request: ``HEAD`` or ``GET``."""
     status: int | None = None

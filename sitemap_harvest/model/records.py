@@ -201,9 +201,11 @@ class SitemapRecord(WideItemRecord):
     sha256: str | None = None
     """Hex SHA-256 digest of the decompressed document; ``None`` unless it was decompressed completely."""
     fetched_at: datetime | None = field(default=None, metadata=INSTANT)
-    """When it was requested, in UTC."""
+    """When the last request for it was sent, in UTC: after redirects, retries, and waits for the delay of the host. If
+    a file or a cache replaced the response, when that was read. ``None``: no request was sent."""
     seconds: float | None = None
-    """Seconds from the request to the end of the download."""
+    """Seconds from ``fetched_at`` to the end of the body, or to the error; DNS and connecting included. ``None``: no
+    request was sent, or a cache replaced the response."""
     lastmod: datetime | None = field(default=None, metadata=INSTANT)
     """Last change according to its parent, in UTC."""
     lastmod_text: str | None = None

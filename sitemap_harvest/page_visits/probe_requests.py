@@ -13,6 +13,7 @@ from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.probed_page import MAX_BODY_BYTES, ProbedPage, may_be_html
 from sitemap_harvest.integration.document_requests import document_response, probed_of
 from sitemap_harvest.integration.download_errors import of_error
+from sitemap_harvest.integration.transfers import transfer_of, transfer_of_response
 from sitemap_harvest.model import Outcome, PageRecord
 from sitemap_harvest.urls import host_of
 
@@ -76,15 +77,18 @@ class ProbeRequests:
             self._wake()
         return None
 
-    def answered(self, response: Response, probed: ProbedPage, requested_at: float) -> list[PageRecord]:
+    def answered(self, response: Response, probed: ProbedPage) -> list[PageRecord]:
         """Pass the response to a request to the probe, and return the record to emit, if there is one."""
-        return self._emitted(self._probe.answered(probed, document_response(response), requested_at))
+        sent_at = transfer_of_response(response).sent_at
+        return self._emitted(self._probe.answered(probed, document_response(response), sent_at))
 
     def failed(self, failure: Failure) -> list[PageRecord]:
         """Pass the failure of a request to the probe, and return the record to emit, if there is one."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         not_fetched = of_error(failure.value, request.meta.get("proxy"))
-        record = self._probe.failed(request.cb_kwargs["probed"], not_fetched, request.cb_kwargs["requested_at"])
+        transfer = transfer_of(request)
+        sent_at = time.time() if transfer is None else transfer.sent_at
+        record = self._probe.failed(request.cb_kwargs["probed"], not_fetched, sent_at)
         return self._emitted(record)
 
     def _emitted(self, record: PageRecord | None) -> list[PageRecord]:
@@ -141,7 +145,7 @@ class ProbeRequests:
             method=page.method,
             callback=self.answered,
             errback=self.failed,
-            cb_kwargs={"probed": page, "requested_at": time.time()},
+            cb_kwargs={"probed": page},
             dont_filter=True,
             meta=meta,
         )

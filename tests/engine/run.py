@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sitemap_harvest import Cause, ChangeBatch, Outcome, SitemapRecord, SiteRecord, UrlBatch
@@ -12,7 +12,7 @@ from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.interfaces import DocumentResponse
+from sitemap_harvest.engine.interfaces import DocumentResponse, Transfer
 from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.engine.run_summary import Summary
 
@@ -91,11 +91,11 @@ def harvest(
             result.add(step)
             continue
         result.requests.append(step.candidate.url)
-        candidate, now = step.candidate, time.time()
+        candidate, transfer = step.candidate, Transfer(time.time(), 0.0)
         if web.get(candidate.url, 404) is None:
-            output = loop.failed(_REFUSED, candidate, now, url=candidate.url)
+            output = loop.failed(_REFUSED, candidate, transfer, url=candidate.url)
         else:
-            output = loop.answered(respond(web, step), candidate, now)
+            output = loop.answered(replace(respond(web, step), transfer=transfer), candidate)
         for item in output:
             result.add(item)
     if session is not None:

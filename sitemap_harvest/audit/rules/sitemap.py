@@ -180,7 +180,7 @@ def wrong_content_type() -> str:
 
 @rule("sitemap/slow", Severity.NOTICE, "the download took {value}, more than {seconds:second}", needs=None)
 def slow(seconds: float = 5) -> str:
-    """The download of a sitemap took long.
+    """The download of a sitemap took long, not counting waits between requests.
 
     Search engines may give up, and read sitemaps less often.
 

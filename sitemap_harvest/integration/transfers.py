@@ -1,0 +1,74 @@
+"""Measures transfers: when a request was sent, and how long its response took.
+
+A request waits for the delay of its host and for a free connection before it is sent,
+and its response waits to be read. Neither says anything about the server.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest
+
+from sitemap_harvest.engine.interfaces import Transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+_KEY = "sitemap_harvest_transfer"  # in the meta of a request, which retries and redirects copy
+
+
+def measure_transfers(crawler: Crawler) -> None:
+    """Measure all transfers of *crawler* from now on, whichever download handlers it has.
+
+    Scrapy has no signal for the start of a transfer: ``request_reached_downloader`` comes
+    before the delay. A downloader that does not have Scrapy's handlers is not measured.
+    """
+    handlers = getattr(crawler.engine.downloader, "handlers", None)
+    if handlers is None:
+        return
+    download = handlers.download_request_async
+
+    async def measured_download(request: Request) -> Response:
+        with measured(request):
+            response: Response = await download(request)
+            return response
+
+    handlers.download_request_async = measured_download
+
+
+@contextmanager
+def measured(request: Request) -> Iterator[None]:
+    """Measure the block as the transfer of *request*, unless it raises :exc:`IgnoreRequest`: then nothing was sent."""
+    sent_at, began, was_sent = time.time(), time.monotonic(), True
+    try:
+        yield
+    except IgnoreRequest:
+        was_sent = False
+        raise
+    finally:
+        if was_sent:
+            note_transfer(request, Transfer(sent_at, time.monotonic() - began))
+
+
+def note_transfer(request: Request, transfer: Transfer | None) -> None:
+    """Record *transfer* as that of *request*; ``None``: it is not known."""
+    if transfer is not None:
+        request.meta[_KEY] = tuple(transfer)
+
+
+def transfer_of(request: Request | None) -> Transfer | None:
+    """Return the last transfer for *request*, its retries and redirects included; ``None`` if nothing was sent."""
+    found = None if request is None else request.meta.get(_KEY)
+    return None if found is None else Transfer(*found)
+
+
+def transfer_of_response(response: Response) -> Transfer:
+    """Return the transfer of *response*; without a duration if it was not measured, because a cache supplied it."""
+    return transfer_of(response.request) or Transfer(time.time(), None)
