@@ -33,7 +33,7 @@ from sitemap_harvest.spiders.sitemap import SitemapSpider
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.settings import Settings
@@ -117,13 +117,14 @@ def crawl(
             handler.addFilter(partial(_is_no_refusal, run))
         # The table has the summary, but programs that read the log expect it there.
         run.logs_summary = settings.get("SITEMAP_HARVEST_LOG") == "json"
-        if is_live:
-            shown.enter_context(_live_line(run.summary))
 
     crawler.signals.connect(remember, signal=signals.spider_opened)
+    live = ExitStack()
+    if is_live:
+        crawler.signals.connect(lambda: _go_live(live, opened), signal=signals.engine_started, weak=False)
     logging.root.addHandler(errors := ErrorCount())
     process.crawl(crawler, **arguments)
-    with ExitStack() as shown:
+    with live:
         process.start()
     if process.bootstrap_failed or not opened:
         return RunOutcome.NOT_STARTED, False
@@ -149,8 +150,8 @@ class _CrawlerProcess(AsyncCrawlerProcess):
         waiting = len(self.crawler.engine.downloader.active) if self.crawler.engine else 0
         responses = f"{waiting} response{'' if waiting == 1 else 's'}"
         timeout = self.crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
-        wait = f", and waits for {responses} (at most {timeout:g} seconds)" if waiting else ""
-        tell(f"Interrupted: the run requests no more documents{wait}, and keeps what it has read.")
+        wait = f", waits for {responses} (at most {timeout:g} seconds)" if waiting else ""
+        tell(f"Interrupted: the run requests no more documents{wait} and keeps what it has read.")
         again = "Press Ctrl-C again" if signum == SIGINT else "Send the signal again"
         lost = f", without writing {' and '.join(self.keeps)}" if self.keeps else ""
         tell(f"{again} to abort at once{lost}.")
@@ -185,6 +186,12 @@ def _is_no_refusal(run: RunState, record: logging.LogRecord) -> bool:
 
 def _has_log_options(opts: argparse.Namespace) -> bool:
     return bool(opts.loglevel or opts.logfile or opts.nolog)
+
+
+def _go_live(live: ExitStack, opened: Sequence[RunState]) -> None:
+    """Show the live line, and end it with *live*, unless the run in *opened* was refused."""
+    if opened and opened[0].refused is None:
+        live.enter_context(_live_line(opened[0].summary))
 
 
 @contextmanager

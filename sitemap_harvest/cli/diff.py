@@ -63,7 +63,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         _deliver(history, opts)
     else:
         before, after = _runs(history, opts.runs)
-        _put(iter([compare(history.snapshot(before), history.snapshot(after))]), history, opts)
+        _put(iter([compare(history.snapshot(before), history.snapshot(after), most_named=None)]), history, opts)
     return RunOutcome.WHOLE
 
 
@@ -86,7 +86,7 @@ def _deliver(history: History, opts: argparse.Namespace) -> None:
         hint = "to create it, give the run after which it starts, such as --after latest"
         raise StoreError(f"{history.site}: there is no consumer named {opts.consumer}; {hint}")
     runs = runs_since(history, start)
-    _put(compare_each(map(history.snapshot, runs)), history, opts)
+    _put(compare_each(map(history.snapshot, runs), most_named=None), history, opts)
     if len(runs) == 1:
         output.tell(f"{history.site}: there is no run after {runs[0].id}")
     if opts.consumer is not None and opts.output and not opts.summary:

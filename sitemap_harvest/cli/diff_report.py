@@ -20,7 +20,7 @@ from sitemap_harvest.escape import visible
 from sitemap_harvest.model import ChangeBatch, ChangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.diff import Changes
     from sitemap_harvest.model import Change, ChangeSummary
@@ -39,6 +39,7 @@ _TITLES = {
 """The groups in their order, with their titles."""
 _MOST_CHANGES = 10  # of a group, with a width
 _MOST_SECTIONS = 10  # with a width
+_MOST_DOCUMENTS = 5  # of a sort, with a width
 _COUNTED_SECTIONS = 10_000  # a site may have as many first folders as URLs
 _OTHERS = "other sections"
 _SECTION = r"^[A-Za-z][A-Za-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>/[^/?#]+/|)"
@@ -49,22 +50,31 @@ def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterat
     """Yield the lines of *summary*."""
     yield from fitted(visible(summary.in_words()), width)
     after = f"{summary.urls_after:,} after{f' ({summary.pending:,} of them pending)' if summary.pending else ''}"
-    unchanged = "without a known change" if summary.stale or summary.pending else "unchanged"
+    unchanged = "without a known change" if summary.stale or summary.unread or summary.pending else "unchanged"
     yield from fitted(f"URLs: {summary.urls_before:,} before, {after}, {summary.unchanged:,} {unchanged}", width)
     if summary.stale:
         share = f"{summary.stale_share:.1%}{' of those that are not pending' if summary.pending else ''}"
         yield from fitted(f"Not confirmed in this run: {summary.stale:,} entries ({share})", width)
     elif summary.stale_sitemaps:
         yield "Not read completely in this run:"
+    most = None if width is None else _MOST_DOCUMENTS
     others = (
-        *(f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:5]),
+        *(f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:most]),
+        *_more_documents(summary.stale_sitemaps[_MOST_DOCUMENTS:], width),
         *(f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns),
-        *(f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:5]),
+        *(f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:most]),
+        *_more_documents(summary.sitemaps_left[_MOST_DOCUMENTS:], width),
         *(f"Argument or limit changed: {one.name} was {one.before} and is now {one.after}"
           for one in summary.differences),
     )  # fmt: skip
     for line in others:
         yield from fitted(visible(line), width)
+
+
+def _more_documents(others: Sequence[object], width: int | None) -> Iterator[str]:
+    """Yield the number of the *others*, documents that a terminal does not get."""
+    if others and width is not None:
+        yield f"  and {len(others):,} more: see the view sitemaps of query"
 
 
 def change_lines(changes: Changes, *, width: int | None = None, only_totals: bool = False) -> Iterator[str]:
@@ -77,9 +87,9 @@ def change_lines(changes: Changes, *, width: int | None = None, only_totals: boo
     sections, groups = _totals(changes)
     yield from _section_lines(sections, width)
     for group, title in _TITLES.items():
-        if groups[group] and not only_totals:
+        if (count := groups[group].total()) and not only_totals:
             yield ""
-            yield f"{title}: {groups[group]:,}"
+            yield f"{title}: {count:,}"
             yield from _group_lines(changes, group, groups[group], width)
 
 
@@ -103,17 +113,18 @@ def pending_lines(
         yield from fitted(f"  and {len(locs) - _MOST_CHANGES:,} more: see the view pending of query", width)
 
 
-def _totals(changes: Changes) -> tuple[dict[str, Counter[str]], Counter[str]]:
-    """Return the number of changes by section and column, and by group."""
+def _totals(changes: Changes) -> tuple[dict[str, Counter[str]], dict[str, Counter[str | None]]]:
+    """Return the number of changes by section and column, and by group and reason."""
     own_host = urlsplit(changes.summary.site).netloc.lower().removeprefix("www.")
     sections: dict[str, Counter[str]] = {}
-    groups: Counter[str] = Counter()
+    groups: dict[str, Counter[str | None]] = {group: Counter() for group in (*_TITLES, "")}
     for batch in changes.batches():
-        found = pa.table([_sections(batch["loc"], own_host), *_labels(batch)], ["section", "column", "group"])
+        columns = [_sections(batch["loc"], own_host), *_labels(batch), batch["reason"]]
+        found = pa.table(columns, ["section", "column", "group", "reason"])
         for row in found.group_by(found.column_names).aggregate([([], "count_all")]).to_pylist():
             name = row["section"] if row["section"] in sections or len(sections) < _COUNTED_SECTIONS else _OTHERS
             sections.setdefault(name, Counter())[row["column"]] += row["count_all"]
-            groups[row["group"]] += row["count_all"]
+            groups[row["group"]][row["reason"]] += row["count_all"]
     return sections, groups
 
 
@@ -154,23 +165,30 @@ def _section_lines(sections: Mapping[str, Counter[str]], width: int | None) -> I
     yield from table_lines(["section", *columns], cells, width=width, right=columns, has_total=len(rows) > 1)
 
 
-def _group_lines(changes: Changes, group: str, count: int, width: int | None) -> Iterator[str]:
-    """Yield the lines of the changes in *group*, of which there are *count*."""
-    reason = None
-    for change in islice(_changes_in(changes, group), None if width is None else _MOST_CHANGES):
-        if change.reason != reason:
-            reason = change.reason
+def _group_lines(changes: Changes, group: str, counts: Counter[str | None], width: int | None) -> Iterator[str]:
+    """Yield the lines of the changes in *group*, whose number by reason is *counts*: by reason, the most common first.
+
+    A pattern may connect changes with and without a reason.
+    """
+    left = counts.total() if width is None else _MOST_CHANGES
+    for reason, count in sorted(counts.items(), key=lambda one: (-one[1], one[0] or "")):
+        if not left:
+            break
+        if reason is not None or len(counts) > 1:
             yield from fitted(visible(f"  {reason or 'Without a reason'}:"), width)
-        yield _cut(f"  {visible(change.loc)}", width)
-        yield from _detail_lines(change, width)
-    if width is not None and count > _MOST_CHANGES:
-        yield from fitted(f"  and {count - _MOST_CHANGES:,} more: add -o changes.csv", width)
+        for change in islice(_changes_in(changes, group, reason), left):
+            yield _cut(f"  {visible(change.loc)}", width)
+            yield from _detail_lines(change, width)
+        left = max(0, left - count)
+    if width is not None and counts.total() > _MOST_CHANGES:
+        yield from fitted(f"  and {counts.total() - _MOST_CHANGES:,} more: add -o changes.csv", width)
 
 
-def _changes_in(changes: Changes, group: str) -> Iterator[Change]:
+def _changes_in(changes: Changes, group: str, reason: str | None) -> Iterator[Change]:
     for batch in changes.batches():
         _, groups = _labels(batch)
-        yield from ChangeBatch(batch.arrow.filter(pc.equal(groups, group))).rows()
+        is_reason = batch["reason"].is_null() if reason is None else pc.equal(batch["reason"], reason)
+        yield from ChangeBatch(batch.arrow.filter(pc.and_(pc.equal(groups, group), is_reason))).rows()
 
 
 def _detail_lines(change: Change, width: int | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
 from importlib.metadata import version
 from itertools import pairwise
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sitemap_harvest import __version__
@@ -112,7 +113,11 @@ def _shown(*words: str) -> str:
 
 
 def _fail(program: str, message: str) -> NoReturn:
-    sys.stderr.write(visible(f"{program}: {message}") + "\n")
+    from sitemap_harvest.cli.tables import NARROWEST, fitted  # most runs need neither
+
+    width = max(get_terminal_size().columns, NARROWEST) if sys.stderr.isatty() else None
+    lines = fitted(visible(f"{program}: {message}"), width, cuts=False)
+    sys.stderr.write("\n".join([*lines, ""]))
     sys.exit(_EXIT_CODE)
 
 

@@ -6,6 +6,7 @@ character takes two. Text must be free of control characters (see ``escape.visib
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from os.path import commonprefix
 from typing import TYPE_CHECKING
@@ -22,6 +23,10 @@ _LEAST_OF_SHORT, _SHORT = 12, 36  # of a column of texts of at most 36, which ar
 _SAME = 4  # characters of long values that are shown before their first difference
 _MOST_LINES = 6  # of a cell
 _CUT = "…"
+_UNBROKEN = re.compile(
+    r"(?:\(for help: |(?<=: ))(?:sitemap-harvest|scrapy harvest) [^);]*|(?<![^\s=(])'[^']*'(?![^\s,;:.)])"
+)
+"""Text to copy: the commands in messages, and quoted values, such as paths."""
 
 
 def table_lines(
@@ -180,16 +185,19 @@ def fitted(text: str, width: int | None, *, cuts: bool = True) -> list[str]:
 def wrapped(text: str, width: int, *, most: int | None = None, cuts: bool = True) -> list[str]:
     """Return *text* in lines of at most *width*, broken between words.
 
-    *cuts*: words that are longer are cut in the middle; otherwise they are too wide. What
-    does not fit into *most* lines is left out; ``None``: nothing.
+    *cuts*: words that are longer are cut in the middle; otherwise they are too wide, and so
+    are commands and quoted values. What does not fit into *most* lines is left out;
+    ``None``: nothing.
     """
     if cell_len(text) <= width:
         return [text]
     lines = [""]
+    if not cuts:
+        text = _UNBROKEN.sub(lambda found: found[0].replace(" ", "\0"), text)
     for word in text.split(" "):
-        short = middle_cut(word, width) if cuts else word
+        short = middle_cut(word, width) if cuts else word.replace("\0", " ")
         joined = f"{lines[-1]} {short}" if lines[-1] else short
-        if cell_len(joined) <= width:
+        if cell_len(joined) <= width or lines == [""]:
             lines[-1] = joined
         else:
             lines.append(short)

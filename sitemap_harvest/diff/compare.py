@@ -28,15 +28,21 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store import Snapshot
 
+_MAX_NAMED = 50
+_NAMED = ("stale_sitemaps", "sitemaps_came", "sitemaps_left", "sitemaps_emptied")
 
-def compare(before: Snapshot | None, after: Snapshot, *, folder: Path | None = None) -> Changes:
+
+def compare(
+    before: Snapshot | None, after: Snapshot, *, folder: Path | None = None, most_named: int | None = _MAX_NAMED
+) -> Changes:
     """Return the changes of URLs from *before*, an earlier snapshot of the same site, to *after*.
 
     Without *before* (``None``) there are no changes, and the summary says so.
     If the distinct URLs of *before* were not counted in its run, they are now, which
     reads the keys of all rows even if no row has changed. Data that does not fit in
     memory is written below *folder* (default: the system's folder for temporary files),
-    and removed with the result.
+    and removed with the result. *most_named*: the maximum number of documents of a sort
+    that the summary names; ``None``: no maximum.
     """
     place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
     try:
@@ -46,6 +52,8 @@ def compare(before: Snapshot | None, after: Snapshot, *, folder: Path | None = N
             closing(Work(place)) as work,
         ):
             summary, urls = _compared(before, after, changes, pairs, work) if before else (_alone(after), [])
+        for name in _NAMED:
+            setattr(summary, name, getattr(summary, name)[:most_named])
         return Changes(summary, urls, changes, pairs, place)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
@@ -105,16 +113,16 @@ def _missing(before: Snapshot, after: Snapshot) -> tuple[np.ndarray, np.ndarray,
     return rows, documents, positions
 
 
-def compare_each(snapshots: Iterable[Snapshot]) -> Iterator[Changes]:
-    """Yield the changes of each of *snapshots*, oldest first, since the one before it."""
+def compare_each(snapshots: Iterable[Snapshot], *, most_named: int | None = _MAX_NAMED) -> Iterator[Changes]:
+    """Yield the changes of each of *snapshots*, oldest first, since the one before it; see :func:`compare`."""
     for before, after in pairwise(snapshots):
-        yield compare(before, after)
+        yield compare(before, after, most_named=most_named)
 
 
 def _alone(after: Snapshot) -> ChangeSummary:
     """Return the summary of a first snapshot."""
     urls = count_urls(after)
-    fresh = staleness(SnapshotDocuments.of(after), after.run.started_at)
+    fresh = staleness(SnapshotDocuments.of(after), after.run)
     return ChangeSummary(site=after.site, run=after.run.id, newly_known=urls, urls_after=urls, **fresh)
 
 
@@ -141,7 +149,7 @@ def _compared(
     untouched = urls_before - counts["before"]
     stay, later = counts["stay"] + untouched, counts["later"]
     if is_mass(later, stay):
-        detail = f"lastmod is later for {later} of the {stay} URLs in both snapshots"
+        detail = f"lastmod is later for {later:,} of the {stay:,} URLs in both snapshots"
         patterns.append(MassChange(name=BUMPED, count=later, share=round(later / stay, 4), detail=detail))
     summary = ChangeSummary(
         site=after.site,
@@ -158,7 +166,7 @@ def _compared(
         pending=count_urls(after, after.pending.row_ranges.intervals()),
         urls_before=urls_before,
         urls_after=counts["after"] + untouched,
-        **staleness(ledgers[1], after.run.started_at),
+        **staleness(ledgers[1], after.run),
         **documents(*ledgers),
         patterns=tuple(sorted(patterns, key=lambda pattern: -pattern.count)),
         renames=renames,

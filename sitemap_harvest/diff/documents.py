@@ -17,16 +17,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from sitemap_harvest.snapshots.store import Snapshot
+    from sitemap_harvest.snapshots.store import Run, Snapshot
 
-_MAX_SHOWN = 50
-_UNKNOWN = frozenset(
-    {
-        *(Outcome.PARTIAL, Outcome.BLOCKED, Outcome.FORBIDDEN, Outcome.FAILED, Outcome.TOO_LARGE),
-        *(Outcome.OVER_LIMIT, Outcome.INTERRUPTED),
-    }
-)
-"""Outcomes of documents that may list unknown URLs."""
+_ON_PURPOSE = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
+_NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none, or what servers without one return
 
 LISTS_IT_NO_MORE = "the sitemap was read completely and no longer lists the URL"
 EMPTIED = "the sitemap was read completely and is now empty"
@@ -166,12 +160,12 @@ def _reason(url: str, after: SnapshotDocuments) -> str:
     return LISTS_IT_NO_MORE if url in after.entries else EMPTIED
 
 
-def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]:
-    """Return how much of the snapshot was neither read completely nor confirmed since *started_at*."""
+def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
+    """Return how much of the snapshot of *run* was neither read completely nor confirmed in it."""
     records = ledger.records.values()
-    old = [record for record in records if record.fresh_at is None or record.fresh_at < started_at]
-    stale = sum(ledger.entries.get(record.url, 0) for record in old)
-    shown = [one for one in old if one.is_present and (one.url in ledger.entries or one.outcome in _UNKNOWN)]
+    old = [record for record in records if record.fresh_at is None or record.fresh_at < run.started_at]
+    stale = sum(ledger.entries.get(record.url, 0) for record in old) - run.partly_read
+    shown = [one for one in old if one.is_present and (one.url in ledger.entries or _may_list(one))]
     shown.sort(key=lambda record: record.url)
     return {
         "stale": stale,
@@ -180,9 +174,16 @@ def staleness(ledger: SnapshotDocuments, started_at: datetime) -> dict[str, Any]
             StaleSitemap(
                 url=record.url, outcome=Outcome(record.outcome), reason=record.reason, fresh_at=record.fresh_at
             )
-            for record in shown[:_MAX_SHOWN]
+            for record in shown
         ),
+        "unread": sum(record.outcome not in _ON_PURPOSE for record in shown),
     }
+
+
+def _may_list(record: Record) -> bool:
+    """Whether the document, which was not read completely and has no known URL, may list some."""
+    is_no_robots = record.outcome in _NO_ROBOTS and record.url.endswith("/robots.txt")
+    return record.outcome not in _ON_PURPOSE and not is_no_robots
 
 
 def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, Any]:
@@ -190,14 +191,14 @@ def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, 
     there = {url for url, record in before.records.items() if record.is_present}
     here = {url for url, record in after.records.items() if record.is_present}
     left = []
-    for url in sorted(there - here)[:_MAX_SHOWN]:
+    for url in sorted(there - here):
         record = after.records.get(url)
         left.append(LeftSitemap(url=url, reason=(record and record.left) or GONE_SINCE))
     came = sorted(url for url in after.entries.keys() - there if not before.names(url))
     return {
-        "sitemaps_came": tuple(came[:_MAX_SHOWN]),
+        "sitemaps_came": tuple(came),
         "sitemaps_left": tuple(left),
-        "sitemaps_emptied": tuple(sorted((before.entries.keys() & here) - after.entries.keys())[:_MAX_SHOWN]),
+        "sitemaps_emptied": tuple(sorted((before.entries.keys() & here) - after.entries.keys())),
     }
 
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.model import Kind, Outcome, SitemapRecord, SiteResult, left_out_in_words, requested_in_words
+from sitemap_harvest.model import (
+    Kind,
+    Outcome,
+    SitemapRecord,
+    SiteResult,
+    counts_in_words,
+    left_out_in_words,
+    requested_in_words,
+    unread_in_words,
+)
 from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
 
 if TYPE_CHECKING:
@@ -108,7 +117,7 @@ class Summary:
     snapshot_urls: int = 0
     """Different URLs in these."""
     unconfirmed: int = 0
-    """Entries in these whose documents were neither read completely nor found unchanged: they are from earlier runs."""
+    """Entries in these that the run did not confirm: they are from earlier runs."""
     pending: int = 0
     """URLs in these whose removal is pending."""
     compared: int = 0
@@ -117,6 +126,8 @@ class Summary:
     """Compared sites of which no document that lists URLs was read."""
     partly_read: int = 0
     """Compared sites of which some documents were neither read completely nor found unchanged."""
+    unread_documents: int = 0
+    """Documents of compared sites that were not read completely, without those that were skipped on purpose."""
     site_notes: Notes = field(default_factory=Notes)
     """Sites without a URL."""
     failed_sites: list[FailedSite] = field(default_factory=list)
@@ -192,7 +203,8 @@ class Summary:
         if changes.baseline is not None:
             self.compared += 1
             self.unread += not is_found
-            self.partly_read += is_found and bool(changes.stale or changes.stale_sitemaps)
+            self.partly_read += is_found and bool(changes.stale or changes.unread)
+            self.unread_documents += changes.unread
         if len(self.snapshots) < _MOST_LISTED:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
 
@@ -270,14 +282,17 @@ class Summary:
         """Return the changes since the baseline as text; empty without a store."""
         words = []
         if self.changes:
-            counts = [f"{count:,} {kind}" for kind, count in self.changes.items() if count]
-            unread = self.unread + self.partly_read
-            which = "no sitemap was read" if self.unread == self.compared else "not all documents were read"
-            if not counts and self.unread == self.compared:
-                words.append(f"since {self.since}: unknown, because {which}")
+            counts = ", ".join(counts_in_words(self.changes))
+            if self.unread == self.compared:
+                found = f"{counts}, but" if counts else "unknown, because"
+                words.append(f"since {self.since}: {found} no sitemap was read")
             else:
-                nothing = "no change was found" if unread else "nothing has changed"
-                words.append(f"since {self.since}: {', '.join(counts) or nothing}{f', but {which}' if unread else ''}")
+                where = " in the documents that were read" if self.unread + self.partly_read else ""
+                words.append(f"since {self.since}: {counts or f'nothing has changed{where}'}")
+                if self.unread:
+                    words.append(f"no sitemap of {_counted(self.unread, 'site')} was read")
+                if self.unread_documents:
+                    words.append(unread_in_words(self.unread_documents))
         if self.first_snapshots:
             words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)

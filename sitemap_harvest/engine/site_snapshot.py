@@ -268,18 +268,19 @@ class SiteSnapshot:
             return record
         key = document_key(record.url)
         policy = merge_decision(key, self._known, record, absent_runs=self._options.absent_runs).policy
-        row_ranges, named = None, None
+        row_ranges, named, confirmed = None, None, 0
         if policy is MergePolicy.REPLACE and not self._config.feeds_only:
             row_ranges, named = writer.all(), references
         elif policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
             row_ranges = writer.added(sound=sound if self._known else None)
+            confirmed = writer.confirmed(row_ranges) if policy is MergePolicy.ADD else 0
             named = list({document_key(ref.loc): ref for ref in (*references, *self._references.get(key, ()))}.values())
         run, at = self.writer.run_id, record.fetched_at
         if policy in {MergePolicy.REPLACE, MergePolicy.ADD}:
             record = replace(record, rows_from=run)
         if policy is MergePolicy.REPLACE:
             record = replace(record, fresh_at=at, read_at=at, fresh_run=run)
-        self.writer.keep(writer.url, DocumentRows(record, row_ranges, named))
+        self.writer.keep(writer.url, DocumentRows(record, row_ranges, named, confirmed))
         return record
 
     def copied(self, key: str) -> KnownDocument | None:
@@ -367,6 +368,11 @@ class SiteSnapshot:
         if before is None or is_settled(run, after, self._lists_now()):
             return None
         return pending_rows(before, snapshot, is_due=lambda since, runs: is_overdue(since, run, runs=runs, **limits))
+
+    def partly_read(self, ledger: Iterable[SitemapRecord]) -> int:
+        """Return how many entries of the documents in *ledger* were read in this run, of those read only in part."""
+        kept = self.writer.kept
+        return sum(kept[row.url].confirmed for row in ledger if row.left is None and row.url in kept)
 
     def has_read(self, url: str) -> bool:
         """Whether an earlier run has read the document at *url*, or found that it lists nothing."""

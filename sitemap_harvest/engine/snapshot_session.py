@@ -315,6 +315,7 @@ class SnapshotSession:
             result=result.result,
             reason=result.reason,
             complete=is_over and not site.unwanted and all(map(_is_confirmed, ledger.values())),
+            partly_read=site.partly_read(ledger.values()),
             trust=site.observed(ledger),
             search=self._search_of(state, writer.before),
             arguments={**self._config.recorded, **self._options.bounds},

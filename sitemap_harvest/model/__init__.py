@@ -25,6 +25,8 @@ from sitemap_harvest.model.change import (
     MassChange as MassChange,
     Rename as Rename,
     StaleSitemap as StaleSitemap,
+    counts_in_words as counts_in_words,
+    unread_in_words as unread_in_words,
 )
 from sitemap_harvest.model.entry import (
     CHANGEFREQS as CHANGEFREQS,

@@ -26,7 +26,7 @@ from sitemap_harvest.model.records import SitemapRecord, SiteRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Incremented whenever a column is added, renamed or changes its type."""
 
 MAX_ROWS = 10_000  # some 4 MB of typical rows: large enough for vectorized code, small enough for flat memory

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime  # noqa: TC003 - the schema is built from these annotations at run time
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from sitemap_harvest.model.entry import INSTANT
 from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.records import Outcome  # noqa: TC001 - the same
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NOTES = {
+    "newly known": " (from documents never read completely before, so perhaps not new)",
+    "retracted": " (from documents read only in part before, so perhaps never there)",
+}
+"""Explanations of counts that are no changes."""
 
 
 class ChangeKind(StrEnum):
@@ -161,12 +171,16 @@ class ChangeSummary(ItemRecord):
     urls_after: int = 0
     """URLs of the later snapshot, including those that are pending."""
     stale: int = 0
-    """Entries that the documents of the later snapshot list, without pending ones, whose document was neither read
-    completely nor confirmed in its run."""
+    """Entries that the documents of the later snapshot list, without pending ones, and that were not confirmed in its
+    run: their document was neither read completely nor found unchanged, and the part that was read, if any, does not
+    list them."""
     stale_share: float = 0.0
     """Their share of all entries that these documents list, without pending ones, 0 to 1."""
     stale_sitemaps: tuple[StaleSitemap, ...] = ()
-    """Documents that were neither read completely nor confirmed: the first 50 by URL."""
+    """Documents that were neither read completely nor confirmed: the first 50 by URL. Those that were skipped on
+    purpose, such as by a filter, are among them only if they list known URLs."""
+    unread: int = 0
+    """Number of such documents, without those that were skipped on purpose."""
     sitemaps_came: tuple[str, ...] = ()
     """Documents with URLs that the baseline did not have: the first 50 by URL."""
     sitemaps_left: tuple[LeftSitemap, ...] = ()
@@ -189,7 +203,18 @@ class ChangeSummary(ItemRecord):
     def in_words(self) -> str:
         """Return the changes in one line."""
         if self.baseline is None:
-            return f"first snapshot of {self.site}: {self.urls_after} URLs, nothing to compare them with"
-        counts = [f"{count} {name}" for name, count in self.counts.items() if count]
-        nothing = "no change found, but not all documents were read" if self.stale else "no change"
-        return f"{self.site} since {self.baseline}: {', '.join(counts) or nothing}"
+            return f"first snapshot of {self.site}: {self.urls_after:,} URLs, nothing to compare them with"
+        where = " in the documents that were read" if self.stale or self.unread else ""
+        unread = [unread_in_words(self.unread)] if self.unread else []
+        words = "; ".join([", ".join(counts_in_words(self.counts)) or f"no change{where}", *unread])
+        return f"{self.site} since {self.baseline}: {words}"
+
+
+def counts_in_words(counts: Mapping[str, int]) -> list[str]:
+    """Return the number of URLs of each kind in *counts*, those of :attr:`ChangeSummary.counts`, as text."""
+    return [f"{count:,} {name}{_NOTES.get(name, '')}" for name, count in counts.items() if count]
+
+
+def unread_in_words(documents: int) -> str:
+    """Return that so many *documents* were not read completely, as text."""
+    return f"{documents:,} document{' was' if documents == 1 else 's were'} not read completely"

@@ -307,6 +307,13 @@ def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
     assert "total" in shown
 
 
+def test_a_refused_run_shows_no_live_line(tmp_path: Path) -> None:
+    (tmp_path / "urls.json").write_text("[]")
+    (tmp_path / "s.txt").write_text("https://a.example/a\nhttps://a.example/b\n")
+    shown = on_terminal("crawl", "s.txt", "-o", "urls.json", cwd=tmp_path)
+    assert shown.startswith("scrapy harvest crawl: urls.json already exists, and files of this format cannot be ")
+
+
 def on_terminal(*arguments: str, cwd: Path, when: Mapping[str, Event] | None = None) -> str:
     """Return the whole output of ``scrapy harvest`` on a terminal; set each event of *when* once its text is shown."""
     ours, theirs = pty.openpty()
@@ -367,7 +374,7 @@ def test_ctrl_c_says_what_it_does_and_gives_exit_code_130(times: int, tmp_path: 
             shown = (output / "stderr").read_text()
             assert process.exitcode == 130, shown
     assert (
-        "Interrupted: the run requests no more documents, and waits for 1 response (at most 90 seconds), "
+        "Interrupted: the run requests no more documents, waits for 1 response (at most 90 seconds) "
         "and keeps what it has read.\n"
         "Press Ctrl-C again to abort at once, without writing the output files and the snapshots.\n"
     ) in shown

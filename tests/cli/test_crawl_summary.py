@@ -10,7 +10,7 @@ from rich.text import Text
 from sitemap_harvest.cli.crawl_summary import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
-from sitemap_harvest.model import ChangeSummary, Outcome, StaleSitemap
+from sitemap_harvest.model import ChangeSummary, Outcome
 
 pytestmark = pytest.mark.quick
 
@@ -182,7 +182,6 @@ def test_lines_that_depend_on_no_order_of_responses() -> None:
 
 
 CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after": 200}
-STALE = StaleSitemap(url="https://a.example/s.xml", outcome=Outcome.FAILED)
 
 
 @pytest.mark.parametrize(
@@ -191,23 +190,40 @@ STALE = StaleSitemap(url="https://a.example/s.xml", outcome=Outcome.FAILED)
         pytest.param([(ChangeSummary(**CHANGES), True)], "nothing has changed", id="confirmed"),
         pytest.param([(ChangeSummary(**CHANGES), False)], "unknown, because no sitemap was read", id="unread"),
         pytest.param(
-            [(ChangeSummary(**CHANGES, stale=40), True)],
-            "no change was found, but not all documents were read",
+            [(ChangeSummary(**CHANGES, stale=40, unread=2), True)],
+            "nothing has changed in the documents that were read; 2 documents were not read completely",
             id="partly-read",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, stale_sitemaps=(STALE,)), True)],
-            "no change was found, but not all documents were read",
+            [(ChangeSummary(**CHANGES, unread=1), True)],
+            "nothing has changed in the documents that were read; 1 document was not read completely",
             id="never-read",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, added=2, stale=40), True)],
-            "2 added, but not all documents were read",
+            [(ChangeSummary(**CHANGES, stale=40), True)],
+            "nothing has changed in the documents that were read",
+            id="skipped-on-purpose",
+        ),
+        pytest.param(
+            [(ChangeSummary(**CHANGES, added=2, stale=40, unread=1), True)],
+            "2 added; 1 document was not read completely",
             id="changed",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES), True), (ChangeSummary(**CHANGES), False)],
-            "no change was found, but not all documents were read",
+            [(ChangeSummary(**CHANGES, removed=1_200, unread=1), False)],
+            "1,200 removed, but no sitemap was read",
+            id="changed-but-unread",
+        ),
+        pytest.param(
+            [(ChangeSummary(**CHANGES, added=1, newly_known=1_200, retracted=3), True)],
+            "1 added, 1,200 newly known (from documents never read completely before, so perhaps not new), "
+            "3 retracted (from documents read only in part before, so perhaps never there)",
+            id="newly-known",
+        ),
+        pytest.param(
+            [(ChangeSummary(**CHANGES), True), (ChangeSummary(**CHANGES, unread=2), False)],
+            "nothing has changed in the documents that were read; no sitemap of 1 site was read; "
+            "2 documents were not read completely",
             id="one-site-of-two",
         ),
     ],

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from sitemap_harvest.cli.diff_report import change_lines, pending_lines, summary_lines
 from sitemap_harvest.diff import compare
-from sitemap_harvest.model import ChangeSummary, Outcome, StaleSitemap
+from sitemap_harvest.model import ChangeSummary, LeftSitemap, Outcome, StaleSitemap
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
 if TYPE_CHECKING:
@@ -236,10 +236,61 @@ def test_pending_urls_are_reported(tmp_path: Path) -> None:
     assert list(pending_lines(compare(first, first).summary, first.pending_urls())) == []
 
 
-def test_documents_without_urls_that_were_not_read_have_a_heading(tmp_path: Path) -> None:
-    summary = compared(tmp_path, {SHOP: [page("/a")]}, {SHOP: [page("/a")]}).summary
+def test_documents_without_urls_that_were_not_read_have_a_heading() -> None:
     unread = StaleSitemap(url=f"{SITE}/robots.txt", outcome=Outcome.FAILED, reason="down")
-    assert list(summary_lines(dataclasses.replace(summary, stale_sitemaps=(unread,))))[2:] == [
+    summary = ChangeSummary(site=SITE, run="b", baseline="a", unchanged=1, stale_sitemaps=(unread,), unread=1)
+    assert list(summary_lines(summary)) == [
+        f"{SITE} since a: no change in the documents that were read; 1 document was not read completely",
+        "URLs: 0 before, 0 after, 1 without a known change",
         "Not read completely in this run:",
         f"  {SITE}/robots.txt: down",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        pytest.param({}, "no change", id="all-was-read"),
+        pytest.param({"stale": 1}, "no change in the documents that were read", id="skipped-on-purpose"),
+        pytest.param(
+            {"added": 1_200, "unread": 2_000}, "1,200 added; 2,000 documents were not read completely", id="changes"
+        ),
+        pytest.param(
+            {"newly_known": 2},
+            "2 newly known (from documents never read completely before, so perhaps not new)",
+            id="newly-known",
+        ),
+    ],
+)
+def test_the_first_line_says_what_is_known(counts: dict[str, int], words: str) -> None:
+    assert ChangeSummary(site=SITE, run="b", baseline="a", **counts).in_words() == f"{SITE} since a: {words}"
+
+
+def test_a_terminal_gets_the_first_documents() -> None:
+    unread = tuple(StaleSitemap(url=f"{SITE}/{number}.xml", outcome=Outcome.FAILED) for number in range(1_010))
+    left = tuple(LeftSitemap(url=one.url, reason="gone") for one in unread[:7])
+    summary = ChangeSummary(site=SITE, run="b", baseline="a", stale_sitemaps=unread, sitemaps_left=left, unread=1_010)
+    failed, gone = (
+        [line.format(SITE, number) for number in range(1_010)]
+        for line in ("  {}/{}.xml: failed", "Removed sitemap: {}/{}.xml: gone")
+    )
+    assert list(summary_lines(summary))[3:] == [*failed, *gone[:7]]
+    assert [line for line in summary_lines(summary, width=80) if not line.startswith("URLs")][3:] == [
+        *failed[:5],
+        "  and 1,005 more: see the view sitemaps of query",
+        *gone[:5],
+        "  and 2 more: see the view sitemaps of query",
+    ]
+
+
+def test_removals_are_grouped_by_reason(tmp_path: Path) -> None:
+    before = {SHOP: [page(f"/{name}") for name in "acegi"], BLOG: [page(f"/{name}") for name in "bdf"]}
+    changes = compared(tmp_path, before, {SHOP: [page("/c")]})
+    gone = [f"{SITE}/{name}" for name in "aegibdf"]
+    assert report(changes).partition("Removed: ")[2].splitlines() == [
+        "7",
+        "  the sitemap was read completely and no longer lists the URL:",
+        *(f"  {loc}" for loc in gone[:4]),
+        "  the sitemap has since been removed:",
+        *(f"  {loc}" for loc in gone[4:]),
     ]

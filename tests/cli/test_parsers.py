@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from scrapy.settings import Settings
@@ -83,6 +84,31 @@ def test_without_arguments_the_help_is_shown_with_exit_code_2(capsys):
     out, err = capsys.readouterr()
     assert (ended.value.code, out) == (2, "")
     assert err.startswith("usage: sitemap-harvest ACTION [options] TARGET...\n")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "text"),
+    [
+        pytest.param(
+            True,
+            "sitemap-harvest: https://a.example/: no action is given;\n  did you mean:\n  "
+            "sitemap-harvest crawl https://a.example/ -O urls.jsonl --since 7d\n",
+            id="terminal",
+        ),
+        pytest.param(
+            False,
+            "sitemap-harvest: https://a.example/: no action is given; did you mean: "
+            "sitemap-harvest crawl https://a.example/ -O urls.jsonl --since 7d\n",
+            id="pipe",
+        ),
+    ],
+)
+def test_an_error_fits_the_terminal(is_terminal, text, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        pick_action(PROGRAM, ["https://a.example/", "-O", "urls.jsonl", "--since", "7d"])
+    assert capsys.readouterr().err == text
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])

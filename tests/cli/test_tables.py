@@ -165,6 +165,30 @@ def test_a_line_is_indented_below_its_first_words() -> None:
     assert fitted("No: https://a.example/b/c/d", None) == ["No: https://a.example/b/c/d"]
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        pytest.param(
+            "no action; did you mean: sitemap-harvest crawl a.example -O u.csv",
+            ["no action; did you", "  mean:", "  sitemap-harvest crawl a.example -O u.csv"],
+            id="command",
+        ),
+        pytest.param(
+            "unknown option -x (for help: scrapy harvest crawl --help)",
+            ["unknown option -x", "  (for help: scrapy harvest crawl --help)"],
+            id="help",
+        ),
+        pytest.param(
+            "root='/home/a b/c d/e f': no folder, isn't it, and doesn't exist",
+            ["root='/home/a b/c d/e f':", "  no folder, isn't", "  it, and doesn't", "  exist"],
+            id="quoted-path",
+        ),
+    ],
+)
+def test_commands_and_quoted_values_are_not_broken(text: str, lines: list[str]) -> None:
+    assert fitted(text, 20, cuts=False) == lines
+
+
 def test_the_last_row_can_be_a_total() -> None:
     rows = [["read", "1"], ["total", "1"], ["total", "1"]]
     assert list(table_lines(["outcome", "n"], rows, width=40, right=["n"], has_total=True)) == [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from tests.site import Page, index, robots, unless, urlset
+from tests.site import Page, dated, index, numbered, robots, unless, urlset
 
 ONE, TWO = urlset("/a", "/b"), urlset("/c", "/d")
 SITE = {"/robots.txt": robots("/index.xml"), "/index.xml": index("/1.xml", "/2.xml"), "/1.xml": ONE, "/2.xml": TWO}
@@ -171,3 +173,74 @@ def test_a_derived_spider_visits_all_pages_including_those_of_unchanged_document
     assert entries == [["/a", 1], ["/b", 2], ["/c", 1], ["/d", 2]]
     assert len(keep.store.sites()) == 1
     assert first.run.stats["sitemap_harvest/pages"] == second.run.stats["sitemap_harvest/pages"] == 4
+
+
+@pytest.mark.quick
+def test_entries_before_a_cut_are_confirmed_and_those_behind_it_are_from_earlier_runs(serve, keep):
+    whole = dated(urlset("/new", "/a", "/b", *numbered(6)), "2026-03-01")
+    part = whole[: whole.index("/p3<")]
+    site = serve(SITE | {"/1.xml": part})
+    first = keep(site)  # never read completely
+    assert (first.summary["stale"], first.summary["unread"], first.summary["urls_after"]) == (0, 1, 7)
+    site.pages["/1.xml"] = dated(urlset("/a", "/b", *numbered(6)), "2026-02-01", "2026-03-01")
+    keep.later(site)
+    site.pages["/1.xml"] = part
+    for added in (1, 0):
+        cut = keep.later(site)
+        counts = ("added", "changed", "unchanged", "stale", "unread", "urls_after")
+        assert [cut.summary[name] for name in counts] == [added, 0, 11 - added, 4, 1, 11]
+        assert cut.summary["stale_share"] == round(4 / 11, 4)
+    site.pages["/1.xml"] = DOWN
+    assert keep.later(site).summary["stale"] == 9
+
+
+def test_entries_behind_a_limit_are_from_earlier_runs(serve, keep):
+    site = serve(SITE | {"/1.xml": urlset(*numbered(12_000))})
+    keep(site)
+    site.pages["/1.xml"] = urlset("/new", *numbered(12_000), "/last")
+    few = keep.later(site, limit=5)
+    read = 10_000  # entries of a batch
+    unread = 12_001 - read + 2  # those behind it, and those of the other sitemap
+    assert [few.summary[name] for name in ("added", "stale", "unread")] == [1, unread, 2]
+
+
+NO_CHANGE = "since the last snapshot: nothing has changed"
+PARTLY = f"{NO_CHANGE} in the documents that were read; 1 document was not read completely"
+
+
+@pytest.mark.parametrize(
+    ("page", "argument", "words"),
+    [
+        pytest.param(DOWN, {}, PARTLY, id="failed"),
+        pytest.param(GONE, {}, PARTLY, id="absent"),
+        pytest.param("<html><body>Sorry</body></html>", {}, PARTLY, id="a-web-page"),
+        pytest.param(TWO, {"skip": r"2\.xml"}, NO_CHANGE, id="skipped-by-the-user"),
+        pytest.param("https://elsewhere.example/2.xml", {}, NO_CHANGE, id="out-of-scope"),
+    ],
+)
+def test_nothing_has_changed_names_the_documents_that_no_run_has_read(serve, keep, page, argument, words):
+    site = serve(SITE | {"/2.xml": page})
+    if "elsewhere" in str(page):
+        site.pages["/index.xml"] = index("/1.xml", page)
+    keep(site, **argument)
+    output = keep.later(site, **argument)
+    assert re.search(rf"{words}$", output.run.log, re.MULTILINE)
+    assert output.summary["unread"] == (words == PARTLY)
+
+
+def test_the_words_for_documents_beyond_a_limit(serve, keep):
+    site = serve(SITE)
+    given = {"settings": {"SITEMAP_HARVEST_MAX_DOCUMENTS": 3}}
+    keep(site, **given)
+    newly_known = "2 newly known (from documents never read completely before, so perhaps not new)"
+    for words in (newly_known, NO_CHANGE.partition(": ")[2] + " in the documents that were read"):
+        log = keep.later(site, **given).run.log
+        assert f"since the last snapshot: {words}; 1 document was not read completely" in log
+
+
+def test_a_site_without_a_robots_txt_can_be_read_completely(serve, keep):
+    site = serve({"/sitemap.xml": ONE})
+    keep(site)
+    output = keep.later(site)
+    assert re.search(rf"{NO_CHANGE}$", output.run.log, re.MULTILINE)
+    assert (output.summary["stale_sitemaps"], output.summary["unread"]) == ([], 0)

@@ -207,7 +207,7 @@ def test_the_command_reports_the_changes_and_the_result(serve, keep, tmp_path):
     site.pages["/1.xml"] = Page(status=503)
     third = forked.scrapy(*command, "-s", "RETRY_TIMES=0", cwd=tmp_path)
     assert third.returncode == 4, third.stderr
-    assert "Since the last snapshot: no change was found, but not all documents were read." in third.stderr
+    assert "Since the last snapshot: nothing has changed in the documents that were read;" in third.stderr
     wrong = forked.scrapy(*command, "-a", "baseline=2001", cwd=tmp_path)
     assert wrong.returncode == 2, wrong.stderr
     assert "Traceback" not in wrong.stderr

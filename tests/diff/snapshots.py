@@ -50,6 +50,7 @@ class Run:
     id: str
     started_at: datetime
     urls: int | None = None
+    partly_read: int = 0
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -185,6 +185,7 @@ def test_the_whole_summary() -> None:
         "/i.xml": INDEX,
     }
     first, last = history(before, after, arguments=[{"max_urls": 100, "since": "7d"}, {"max_urls": 200}])
+    last.run.partly_read = 1
     with compare(first, last) as found:
         summary = found.summary
         assert len(found) == sum(len(batch) for batch in found.batches()) == 6
@@ -206,8 +207,9 @@ def test_the_whole_summary() -> None:
         newly_known=1,
         urls_before=7,
         urls_after=8,
-        stale=3,
-        stale_share=0.375,
+        stale=2,
+        stale_share=0.25,
+        unread=2,
         sitemaps_came=(f"{SITE}/new.xml",),
         sitemaps_left=(LeftSitemap(url=f"{SITE}/left.xml", reason="its index no longer lists it"),),
         sitemaps_emptied=(f"{SITE}/empty.xml",),

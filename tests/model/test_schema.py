@@ -157,6 +157,7 @@ stale: int64 not null
 stale_share: double not null
 stale_sitemaps: list<item: struct<url: string not null, outcome: string not null, reason: string, \
 fresh_at: timestamp[us, tz=UTC]> not null> not null
+unread: int64 not null
 sitemaps_came: list<item: string not null> not null
 sitemaps_left: list<item: struct<url: string not null, reason: string not null> not null> not null
 sitemaps_emptied: list<item: string not null> not null
@@ -184,7 +185,7 @@ def pinned(record: type) -> str:
     ],
 )
 def test_the_schema_is_pinned(record: type, schema: str) -> None:
-    assert SCHEMA_VERSION == 5
+    assert SCHEMA_VERSION == 6
     assert pinned(record) == schema
 
 
@@ -199,7 +200,7 @@ def test_optional_columns_are_null_by_default() -> None:
 
 
 def test_the_schema_carries_the_version() -> None:
-    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"5"}
+    assert arrow_schema(UrlEntry).metadata == {b"sitemap_harvest.schema": b"6"}
 
 
 @dataclass

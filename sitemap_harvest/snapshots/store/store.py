@@ -74,6 +74,8 @@ class Run:
     """The reason of the result, as text."""
     complete: bool = False
     """Whether every document was read completely or confirmed in this run."""
+    partly_read: int = 0
+    """Entries that were read in this run, of documents that it could read only in part."""
     changes: Mapping[str, int] = field(default_factory=dict)
     """Number of changes of each kind since the previous run, and of ``pending`` removals, if there are some."""
     trust: Mapping[str, Sequence[int]] = field(default_factory=dict)

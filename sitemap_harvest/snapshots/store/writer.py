@@ -41,6 +41,8 @@ class DocumentRows:
     """The rows that it lists from now on; ``None`` if they are unchanged."""
     references: Sequence[SitemapRef] | None = None
     """The documents that it names from now on; ``None`` if they are unchanged."""
+    confirmed: int = 0
+    """Number of the rows that the run has read, if it could read the document only in part."""
 
 
 class SiteWriter:
@@ -269,6 +271,16 @@ class DocumentWriter:
         last = int(old.positions().max(initial=0))
         positions = np.concatenate([old.positions(), last + np.arange(1, len(new) + 1)])
         return RowRanges.of(0, positions, np.concatenate([old.rows(), new]))
+
+    def confirmed(self, listed: RowRanges) -> int:
+        """Return for how many of the rows *listed*, the result of :meth:`added`, the document was read up to the URL.
+
+        A URL whose values have changed counts too, although its row has the earlier values.
+        """
+        ids = np.concatenate(self._ids)
+        is_same = np.isin(listed.rows(), ids)
+        is_changed = (ids >= self._site.history.manifest.next_row) & ~np.concatenate(self._is_new_url)
+        return min(len(is_same), int(is_same.sum() + is_changed.sum()))
 
 
 def _ledger_table(records: Sequence[SitemapRecord], run: str, robots_texts: Mapping[str, str]) -> pa.Table:
