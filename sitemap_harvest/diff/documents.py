@@ -165,11 +165,13 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
     records = ledger.records.values()
     old = [record for record in records if record.fresh_at is None or record.fresh_at < run.started_at]
     stale = sum(ledger.entries.get(record.url, 0) for record in old) - run.partly_read
+    listed = sum(ledger.entries.values())
+    share = round(stale / max(1, listed), 4)
     shown = [one for one in old if one.is_present and (one.url in ledger.entries or _may_list(one))]
     shown.sort(key=lambda record: record.url)
     return {
         "stale": stale,
-        "stale_share": round(stale / max(1, sum(ledger.entries.values())), 4),
+        "stale_share": share if stale == listed else min(share, 0.9999),
         "stale_sitemaps": tuple(
             StaleSitemap(
                 url=record.url, outcome=Outcome(record.outcome), reason=record.reason, fresh_at=record.fresh_at
@@ -182,7 +184,7 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
 
 def _may_list(record: Record) -> bool:
     """Whether the document, which was not read completely and has no known URL, may list some."""
-    is_no_robots = record.outcome in _NO_ROBOTS and record.url.endswith("/robots.txt")
+    is_no_robots = record.outcome in _NO_ROBOTS and record.rows_from is None and record.url.endswith("/robots.txt")
     return record.outcome not in _ON_PURPOSE and not is_no_robots
 
 

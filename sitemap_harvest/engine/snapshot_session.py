@@ -40,6 +40,7 @@ _CHECKPOINT_SECONDS = 30
 _LOOK_SECONDS = 1.0
 _LONG = timedelta(days=1)
 _MOST_ROWS = 100_000  # buffered in memory, over all sites
+_ALSO_COUNTED = ("newly_known", "retracted", "pending")
 _CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
 
 
@@ -326,7 +327,7 @@ class SnapshotSession:
         found = compare(writer.before, snapshot)
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
-        counts |= {"pending": summary.pending} if summary.pending else {}
+        counts |= {kind: count for kind in _ALSO_COUNTED if (count := getattr(summary, kind)) and summary.baseline}
         snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found.batches())
         self._count("sitemap_harvest/snapshots", 1)
         wanted = site.baseline.run.id if site.baseline is not None else None

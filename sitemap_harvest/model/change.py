@@ -175,7 +175,7 @@ class ChangeSummary(ItemRecord):
     run: their document was neither read completely nor found unchanged, and the part that was read, if any, does not
     list them."""
     stale_share: float = 0.0
-    """Their share of all entries that these documents list, without pending ones, 0 to 1."""
+    """Their share of all entries that these documents list, without pending ones, 0 to 1; 1 only if it is all."""
     stale_sitemaps: tuple[StaleSitemap, ...] = ()
     """Documents that were neither read completely nor confirmed: the first 50 by URL. Those that were skipped on
     purpose, such as by a filter, are among them only if they list known URLs."""
@@ -205,8 +205,9 @@ class ChangeSummary(ItemRecord):
         if self.baseline is None:
             return f"first snapshot of {self.site}: {self.urls_after:,} URLs, nothing to compare them with"
         where = " in the documents that were read" if self.stale or self.unread else ""
+        nothing = "unknown, because no sitemap was read" if self.stale_share == 1 else f"no change{where}"
         unread = [unread_in_words(self.unread)] if self.unread else []
-        words = "; ".join([", ".join(counts_in_words(self.counts)) or f"no change{where}", *unread])
+        words = "; ".join([", ".join(counts_in_words(self.counts)) or nothing, *unread])
         return f"{self.site} since {self.baseline}: {words}"
 
 

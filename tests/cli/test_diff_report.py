@@ -253,6 +253,11 @@ def test_documents_without_urls_that_were_not_read_have_a_heading() -> None:
         pytest.param({}, "no change", id="all-was-read"),
         pytest.param({"stale": 1}, "no change in the documents that were read", id="skipped-on-purpose"),
         pytest.param(
+            {"stale": 5, "stale_share": 1.0, "unread": 2},
+            "unknown, because no sitemap was read; 2 documents were not read completely",
+            id="unread",
+        ),
+        pytest.param(
             {"added": 1_200, "unread": 2_000}, "1,200 added; 2,000 documents were not read completely", id="changes"
         ),
         pytest.param(

@@ -108,6 +108,8 @@ def test_documents_found_but_not_read_before_are_newly_known(serve, keep):
     site.pages |= SITE
     output = keep(site)
     assert (output.changes, output.summary["newly_known"], output.summary["urls_after"]) == ([], 2, 4)
+    kinds = dict.fromkeys(("added", "removed", "changed", "moved", "expired"), 0)
+    assert [run.changes for run in keep.store.site(site.url).runs] == [kinds, kinds | {"newly_known": 2}]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,6 @@ def test_a_derived_spider_visits_all_pages_including_those_of_unchanged_document
     assert first.run.stats["sitemap_harvest/pages"] == second.run.stats["sitemap_harvest/pages"] == 4
 
 
-@pytest.mark.quick
 def test_entries_before_a_cut_are_confirmed_and_those_behind_it_are_from_earlier_runs(serve, keep):
     whole = dated(urlset("/new", "/a", "/b", *numbered(6)), "2026-03-01")
     part = whole[: whole.index("/p3<")]
@@ -183,25 +184,24 @@ def test_entries_before_a_cut_are_confirmed_and_those_behind_it_are_from_earlier
     first = keep(site)  # never read completely
     assert (first.summary["stale"], first.summary["unread"], first.summary["urls_after"]) == (0, 1, 7)
     site.pages["/1.xml"] = dated(urlset("/a", "/b", *numbered(6)), "2026-02-01", "2026-03-01")
-    keep.later(site)
+    keep(site)
     site.pages["/1.xml"] = part
     for added in (1, 0):
-        cut = keep.later(site)
+        cut = keep(site)
         counts = ("added", "changed", "unchanged", "stale", "unread", "urls_after")
         assert [cut.summary[name] for name in counts] == [added, 0, 11 - added, 4, 1, 11]
         assert cut.summary["stale_share"] == round(4 / 11, 4)
     site.pages["/1.xml"] = DOWN
-    assert keep.later(site).summary["stale"] == 9
+    assert keep(site).summary["stale"] == 9
 
 
 def test_entries_behind_a_limit_are_from_earlier_runs(serve, keep):
-    site = serve(SITE | {"/1.xml": urlset(*numbered(12_000))})
+    site = serve(SITE | {"/index.xml": index("/1.xml"), "/1.xml": urlset(*numbered(12_000))})
     keep(site)
     site.pages["/1.xml"] = urlset("/new", *numbered(12_000), "/last")
-    few = keep.later(site, limit=5)
+    few = keep(site, limit=5)
     read = 10_000  # entries of a batch
-    unread = 12_001 - read + 2  # those behind it, and those of the other sitemap
-    assert [few.summary[name] for name in ("added", "stale", "unread")] == [1, unread, 2]
+    assert [few.summary[name] for name in ("added", "stale", "unread")] == [1, 12_001 - read, 1]
 
 
 NO_CHANGE = "since the last snapshot: nothing has changed"
@@ -223,7 +223,7 @@ def test_nothing_has_changed_names_the_documents_that_no_run_has_read(serve, kee
     if "elsewhere" in str(page):
         site.pages["/index.xml"] = index("/1.xml", page)
     keep(site, **argument)
-    output = keep.later(site, **argument)
+    output = keep(site, **argument)
     assert re.search(rf"{words}$", output.run.log, re.MULTILINE)
     assert output.summary["unread"] == (words == PARTLY)
 
@@ -234,13 +234,24 @@ def test_the_words_for_documents_beyond_a_limit(serve, keep):
     keep(site, **given)
     newly_known = "2 newly known (from documents never read completely before, so perhaps not new)"
     for words in (newly_known, NO_CHANGE.partition(": ")[2] + " in the documents that were read"):
-        log = keep.later(site, **given).run.log
+        log = keep(site, **given).run.log
         assert f"since the last snapshot: {words}; 1 document was not read completely" in log
 
 
 def test_a_site_without_a_robots_txt_can_be_read_completely(serve, keep):
     site = serve({"/sitemap.xml": ONE})
     keep(site)
-    output = keep.later(site)
+    output = keep(site)
     assert re.search(rf"{NO_CHANGE}$", output.run.log, re.MULTILINE)
     assert (output.summary["stale_sitemaps"], output.summary["unread"]) == ([], 0)
+
+
+def test_a_robots_txt_that_is_gone_was_not_read(serve, keep):
+    site = serve(SITE)
+    keep(site)
+    site.pages |= {"/robots.txt": GONE, "/1.xml": urlset("/a")}
+    output = keep(site)
+    assert [(one["url"], one["outcome"]) for one in output.summary["stale_sitemaps"]] == [
+        (f"{site.url}/robots.txt", "absent")
+    ]
+    assert (output.summary["unread"], output.summary["pending"]) == (1, 1)

@@ -318,3 +318,12 @@ def test_previous_urls_are_counted_unless_recorded_by_their_run() -> None:
     before.run.urls = 2
     with compare(before, after) as changes:
         assert changes.summary == counted
+
+
+@pytest.mark.parametrize(("partly_read", "stale", "share"), [(0, 30_000, 1.0), (1, 29_999, 0.9999), (30_000, 0, 0.0)])
+def test_entries_that_were_partly_read_are_not_stale(partly_read: int, stale: int, share: float) -> None:
+    listed = Doc([f"/{number}" for number in range(30_000)], known=OLD, outcome=Outcome.PARTIAL)
+    before, after = history({S: listed}, {S: listed})
+    after.run.partly_read = partly_read
+    with compare(before, after) as found:
+        assert (found.summary.stale, found.summary.stale_share, found.summary.unread) == (stale, share, 1)

@@ -77,7 +77,8 @@ class Run:
     partly_read: int = 0
     """Entries that were read in this run, of documents that it could read only in part."""
     changes: Mapping[str, int] = field(default_factory=dict)
-    """Number of changes of each kind since the previous run, and of ``pending`` removals, if there are some."""
+    """Number of changes of each kind since the previous run, and of URLs that are ``newly_known`` or ``retracted``, or
+    whose removal is ``pending``, if there are some."""
     trust: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Statistics of the dates of each index up to this run: correct, missed, spurious, runs
     (:class:`~sitemap_harvest.snapshots.conditional_requests.LastmodStats`)."""
