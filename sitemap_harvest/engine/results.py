@@ -134,7 +134,7 @@ class Results:
             return 0
         left = chain([first], left)
         if (stored := self._parts.stored(first[0].root)) is not None:
-            left = iter(stored.in_order(left))
+            left = stored.in_order(left)
         while some := list(islice(left, ROWS_TOGETHER)):
             rows: list[SitemapRecord] = []
             for candidate, unwanted in some:

@@ -113,14 +113,20 @@ class SiteSnapshot:
         """Whether the last run ended early and stored what it had read."""
         return any(row.outcome is Outcome.INTERRUPTED for row in self._known.values())
 
-    def in_order(self, candidates: Iterable[tuple[Candidate, _Other]]) -> Iterable[tuple[Candidate, _Other]]:
-        """Return *candidates*, each with another value, in the order in which to request them."""
+    def in_order(self, candidates: Iterable[tuple[Candidate, _Other]]) -> Iterator[tuple[Candidate, _Other]]:
+        """Yield *candidates*, each with another value, in the order in which to request them."""
         if not self._last_runs:
-            return candidates
-        dated = [
-            (replace(one, last_run=self._last_runs.get(document_key(one.url), "")), other) for one, other in candidates
-        ]
-        return sorted(dated, key=lambda pair: pair[0].last_run)
+            yield from candidates
+            return
+        later = []
+        for one, other in candidates:
+            last_run = self._last_runs.get(document_key(one.url), "")
+            pair = one if one.last_run == last_run else replace(one, last_run=last_run), other
+            if last_run:
+                later.append(pair)
+            else:  # an index may name 100,000 documents that no run has read
+                yield pair
+        yield from sorted(later, key=lambda pair: pair[0].last_run)
 
     def conditional_request(self, candidate: Candidate) -> tuple[ConditionalRequest, KnownDocument | None]:
         """Return how to request the document of *candidate*, and its stored data if it need not be requested.

@@ -95,21 +95,24 @@ def conditional_request(
 
 
 def last_runs(known: Mapping[str, SitemapRecord], lists: Mapping[str, Collection[str]], run: str) -> dict[str, str]:
-    """Return the run that last got to each document and to all below it, by key; empty if none did.
+    """Return the run that last got to each document in *known* and to all below it, by key; empty if none did.
 
     If a run that ended early requests the documents with the lowest of these first, a run
     of the same length gets to the others. *known*: the records of the last snapshot, that
     of the run with the id *run*. *lists*: the keys of the documents that each document
     lists.
     """
-    found = {key: "" for listed in lists.values() for key in listed}
+    found: dict[str, str] = {}
     for key, row in known.items():
         had_turn = row.fetched_at is not None and row.outcome is not Outcome.OVER_LIMIT  # also if it failed
         found[key] = (run if had_turn else row.fresh_run) or ""
     above: dict[str, list[str]] = {}
     for key, listed in lists.items():
         for child in listed:
-            above.setdefault(child, []).append(key)
+            if child in known:
+                above.setdefault(child, []).append(key)
+            else:
+                found[key] = ""
     for key in sorted(found, key=found.__getitem__):
         todo = [key]
         while todo:

@@ -54,9 +54,10 @@ FILE_ROWS = 20_000  # per file: some 10 MB of rows in memory
 _FEW_ROWS = 20
 """With fewer rows, only the texts of robots.txt are compressed: a file has 30 columns, and each is compressed alone."""
 _FEW_VALUES = [
-    "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason"
+    "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason",
+    "run", "document", "found_by",
 ]  # fmt: skip
-_ENCODINGS = {"row": "DELTA_BINARY_PACKED"} | dict.fromkeys(
+_ENCODINGS = dict.fromkeys(["row", "position"], "DELTA_BINARY_PACKED") | dict.fromkeys(
     ["loc", "loc_raw", "key", "lastmod_text"], "DELTA_BYTE_ARRAY"
 )  # texts that share prefixes with their predecessor
 
@@ -121,7 +122,7 @@ class TableWriter:
         options: dict[str, Any] = {"compression": "zstd", "compression_level": 9, "write_statistics": False}
         if data.num_rows <= _FEW_ROWS and self._table != "rows":
             options |= {"compression": {"robots_text": "zstd"}, "compression_level": {"robots_text": 9}}
-        if self._table == "rows":
+        if self._table == "rows" or (self._table == "references" and data.num_rows > _FEW_ROWS):
             options["column_encoding"] = {name: one for name, one in _ENCODINGS.items() if name in data.schema.names}
             options["use_dictionary"] = [name for name in _FEW_VALUES if name in data.schema.names]
         content = pa.BufferOutputStream()
