@@ -48,7 +48,7 @@ def notes_on(arguments: Mapping[str, Any], given: Mapping[str, Any]) -> list[str
     """Return a line for each target that was taken for a file of sites; see :func:`arguments_of`."""
     files = [] if "sites" in given else arguments.get("sites", [])
     return [
-        f"{file} lists sites: each is searched for sitemaps. To read it as a list of URLs, use -a sitemap={file}"
+        f"{file} lists sites: each is searched for sitemaps. To read it as a list of URLs, use sitemap={file}"
         for file in files
     ]
 
@@ -69,7 +69,7 @@ def _argument_for(target: str) -> str:
     if not target.strip():
         raise _error(target, f"TARGET is empty: give {TARGET}")
     if equals and name in ARGUMENTS:
-        raise _error(target, f"TARGET {target!r} is an argument, not a target; write -a {target}")
+        raise _error(target, f"TARGET {target!r} is an argument, not a target; write {target}")
     if "://" in target:
         return "site" if is_site(target) else "sitemap"
     if os.path.exists(target):  # noqa: PTH110 - Path raises on a long text
@@ -87,7 +87,7 @@ def _argument_for_path(path: str) -> str:
     if Path(path).is_dir():
         site = "the site that it contains, such as https://www.example.com"
         raise _error(
-            path, f"TARGET {path!r} is a folder: to read it in place of a site, give {site}, and -a root={path}"
+            path, f"TARGET {path!r} is a folder: to read it in place of a site, give {site}, and root={path}"
         )
     try:
         kind = kind_of_file(path) if Path(path).is_file() else FileKind.DOCUMENT  # reading a pipe would empty it
@@ -98,7 +98,7 @@ def _argument_for_path(path: str) -> str:
         raise _error(path, f"TARGET {path!r} is a spreadsheet, or has several columns of hosts: {hint}")
     if kind in {FileKind.MIXED, FileKind.HOME_PAGES}:
         what = "both sites and pages" if kind is FileKind.MIXED else "only home pages of one site"
-        choice = f"to search sites for sitemaps, use -a sites={path}; to read a list of URLs, use -a sitemap={path}"
+        choice = f"to search sites for sitemaps, use sites={path}; to read a list of URLs, use sitemap={path}"
         raise _error(path, f"TARGET {path!r} may be a list of sites or of URLs, because it lists {what}: {choice}")
     return "sites" if kind is FileKind.SITES else "sitemap"
 

@@ -72,16 +72,16 @@ def test_what_a_target_is(target: str, name: str) -> None:
         pytest.param("me:secret@server.firm", r"write https://\*\*\*@server.firm", id="login"),
         pytest.param("C:\\sitemap.xml", "there is no such file$", id="windows"),
         pytest.param("C:/maps/sitemap.xml", "there is no such file$", id="windows-slash"),
-        pytest.param("folder", "'folder' is a folder: .* -a root=folder", id="is-a-folder"),
+        pytest.param("folder", "'folder' is a folder: .* root=folder", id="is-a-folder"),
         pytest.param(".", "'.' is a folder", id="here"),
         pytest.param("home.txt", "only home pages of one site: .*sites=home.txt; .*sitemap=home.txt", id="home"),
-        pytest.param("mixed.txt", "both sites and pages: .* -a sites=mixed.txt; .* -a sitemap=mixed.txt", id="mixed"),
+        pytest.param("mixed.txt", "both sites and pages: .* sites=mixed.txt; .* sitemap=mixed.txt", id="mixed"),
         pytest.param("table.csv", "several columns of hosts: save it as .* with one column of hosts$", id="table"),
         pytest.param("http:/127.0.0.1:80", "is not a URL: write http://127.0.0.1:80$", id="one-slash"),
         pytest.param("https//a.example/s.xml", "is not a URL: write https://a.example/s.xml$", id="no-colon"),
         pytest.param("http:me:secret@a.example", r"write http://\*\*\*@a.example$", id="no-slashes"),
         pytest.param("", "TARGET is empty", id="empty"),
-        pytest.param("site=a.example", "write -a site=a.example", id="argument"),
+        pytest.param("site=a.example", "write site=a.example", id="argument"),
     ],
 )
 def test_targets_that_nobody_meant_are_rejected(target: str, words: str) -> None:
@@ -114,6 +114,6 @@ def test_no_target_is_an_error_unless_there_are_arguments() -> None:
 def test_a_target_that_is_a_list_of_sites_has_a_note() -> None:
     (note,) = notes_on(arguments_of(["hosts.txt", "urls.xml"], {}), {})
     assert note == (
-        "hosts.txt lists sites: each is searched for sitemaps. To read it as a list of URLs, use -a sitemap=hosts.txt"
+        "hosts.txt lists sites: each is searched for sitemaps. To read it as a list of URLs, use sitemap=hosts.txt"
     )
     assert notes_on({"sites": "hosts.txt"}, {"sites": "hosts.txt"}) == []
