@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from sitemap_harvest.cli.output import screen_width, tell
+from sitemap_harvest.cli.parsers import PROGRAM
 from sitemap_harvest.cli.tables import table_lines
 from sitemap_harvest.engine.exit_codes import RunOutcome, dropped_all
 from sitemap_harvest.engine.run_state import RUN
@@ -90,16 +91,25 @@ def _lines(
             yield "", f"URLs dropped by filters: {summary.filters_in_words()}"
     elif outcome is not RunOutcome.INTERRUPTED:
         yield "red", summary.why_nothing()
+    yield from _hints(summary)
     for words in (summary.probe_in_words(), summary.changes_in_words(), summary.snapshots_in_words()):
         if words:
             yield "", f"{words[0].upper()}{words[1:]}."
     if summary.problems:
-        by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
-        most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
-        left_out = len(by_count) - _MOST_PROBLEMS
-        more = f", and {left_out} more code{'' if left_out == 1 else 's'}" if left_out > 0 else ""
-        yield "", f"Problems in the documents: {most}{more}"
+        yield "", f"Problems in the documents: {_problems_in_words(summary)}"
     yield _STYLES.get(outcome, "red"), _ending(summary, stats, outcome, has_output=has_output)
+
+
+def _hints(summary: Summary) -> Iterator[tuple[str, str]]:
+    if sites := summary.how_to_search():
+        yield "yellow", f"To search {sites} for sitemaps: {PROGRAM} crawl {sites}"
+
+
+def _problems_in_words(summary: Summary) -> str:
+    by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
+    most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
+    left_out = len(by_count) - _MOST_PROBLEMS
+    return most + (f", and {left_out} more code{'' if left_out == 1 else 's'}" if left_out > 0 else "")
 
 
 def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has_output: bool | None) -> str:

@@ -5,16 +5,20 @@ The report is coloured and fitted to a terminal, plain and unwrapped elsewhere.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from rich.filesize import decimal
 from rich.text import Text
 
+from sitemap_harvest.cli.parsers import PROGRAM
 from sitemap_harvest.cli.tables import NARROWEST, fitted, middle_cut, wrapped
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import CATALOGUE, Kind, Severity
+from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,6 +46,7 @@ _KINDS = {
     Kind.XML: "other XML",
     Kind.BINARY: "binary file",
 }
+_PAGE = re.compile(r"(?:/[^/.]*|\.html?)\Z", re.IGNORECASE)  # the path of a page, rather than of a sitemap
 _TEXT_AT, _SAMPLES_AT = 11, 13  # columns
 _WIDEST_TEXT = 100  # longer lines are hard to read
 
@@ -101,7 +106,7 @@ def show(found: Validation, console: Console) -> None:
         _fitted_line(console, f"  {' · '.join(_facts(found, found.kind))}")
     for problem in found.problems:
         console.print()
-        _show_problem(problem, found.kind, console)
+        _show_problem(problem, found.kind, console, fix=_fix(problem, found))
     console.print()
 
 
@@ -134,7 +139,16 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _show_problem(problem: Problem, kind: Kind | None, console: Console) -> None:
+def _fix(problem: Problem, found: Validation) -> str:
+    """Return how to fix *problem*: a page that is not meant to be a sitemap has nothing to fix."""
+    url = found.final_url or found.url
+    is_page = found.kind is Kind.HTML and problem.code == "document/not-a-sitemap" and _PAGE.search(urlsplit(url).path)
+    if is_page and (site := site_of(url)):  # a file has none
+        return f"Name the sitemap. To find and check the sitemaps of the site: {PROGRAM} audit {site}"
+    return CATALOGUE[problem.code].fix
+
+
+def _show_problem(problem: Problem, kind: Kind | None, console: Console, *, fix: str) -> None:
     known = CATALOGUE[problem.code]
     times = f"  {problem.count:,} times" if problem.count > 1 else ""
     severity = (f"{known.severity:<{_TEXT_AT - 2}}", _STYLES[known.severity])
@@ -148,7 +162,7 @@ def _show_problem(problem: Problem, kind: Kind | None, console: Console) -> None
         if place or excerpt:
             shown = f"{place:<{width}}  {visible(excerpt)}".strip() if excerpt else place
             _line(console, Text(" " * _SAMPLES_AT + shown, "dim"))
-    _paragraph(f"Fix: {known.fix}", console)
+    _paragraph(f"Fix: {fix}", console)
 
 
 def _place(sample: Sample, kind: Kind | None) -> str:

@@ -86,9 +86,7 @@ def _argument_for(target: str) -> str:
 def _argument_for_path(path: str) -> str:
     if Path(path).is_dir():
         site = "the site that it contains, such as https://www.example.com"
-        raise _error(
-            path, f"TARGET {path!r} is a folder: to read it in place of a site, give {site}, and root={path}"
-        )
+        raise _error(path, f"TARGET {path!r} is a folder: to read it in place of a site, give {site}, and root={path}")
     try:
         kind = kind_of_file(path) if Path(path).is_file() else FileKind.DOCUMENT  # reading a pipe would empty it
     except OSError:  # reported when it is read

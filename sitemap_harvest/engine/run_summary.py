@@ -21,6 +21,7 @@ from sitemap_harvest.model import (
     unread_in_words,
 )
 from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
+from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,6 +41,7 @@ _RESULT_WORDS = {
     SiteResult.UNFINISHED: "the search is unfinished.",
 }
 _MOST_LISTED = 50  # sites and snapshots in the closing record; the records (emit) have all of them
+_MAX_PAGES = 3  # named by mistake
 _MAX_NOTES = 10  # reasons shown; the document records have all of them
 
 
@@ -128,6 +130,8 @@ class Summary:
     """Compared sites of which some documents were neither read completely nor found unchanged."""
     unread_documents: int = 0
     """Documents of compared sites that were not read completely, without those that were skipped on purpose."""
+    named_pages: list[str] = field(default_factory=list)
+    """The first few named documents that are web pages: the user may have meant their sites."""
     site_notes: Notes = field(default_factory=Notes)
     """Sites without a URL."""
     failed_sites: list[FailedSite] = field(default_factory=list)
@@ -183,6 +187,9 @@ class Summary:
         if record.out_of_scope:
             self.count("sitemap_harvest/out_of_scope", record.out_of_scope)
         self.has_read = self.has_read or _was_read(record)
+        is_page = record.outcome is Outcome.NOT_A_SITEMAP and record.kind is Kind.HTML
+        if is_page and record.url == record.root and len(self.named_pages) < _MAX_PAGES:
+            self.named_pages.append(record.url)
         for problem in record.problems:
             if not _is_probe(record):  # an HTML page found by probing is no problem
                 self.problems[problem.code] += problem.count
@@ -275,7 +282,9 @@ class Summary:
         if words := self.probe_in_words():
             line += f"; {words}"
         if not self.urls:
-            return f"{line}. {self.why_nothing()}"
+            sites = self.how_to_search()
+            hint = f" To search the site for sitemaps, use site={sites}" if sites else ""
+            return f"{line}. {self.why_nothing()}{hint}"
         return f"{line}; dropped by filters: {self.filters_in_words()}" if self.dropped else line
 
     def changes_in_words(self) -> str:
@@ -296,6 +305,11 @@ class Summary:
         if self.first_snapshots:
             words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
+
+    def how_to_search(self) -> str:
+        """Return the arguments that search the sites of web pages that the user named; empty if there are none."""
+        sites = dict.fromkeys(filter(None, map(site_of, self.named_pages)))  # files have no site
+        return shlex.join(sites)
 
     def how_to_list_changes(self, store: str) -> str:
         """Return the command that lists the changes of this run from *store*; empty if it has stored none.
@@ -342,6 +356,8 @@ class Summary:
             were = "URL was" if found == 1 else "URLs were"
             words = f"{found:,} {were} found, and the filters dropped all of them ({self.filters_in_words()})"
             return f"{'. '.join([words, *self.site_notes.first[:3], *self.notes.first[:3]])}."
+        if len(self.named_pages) == self.documents == 1:
+            return f"No URL was found: {self.named_pages[0]} is a web page, not a sitemap."
         if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
             (result,) = self.sites
             words = _RESULT_WORDS[result]

@@ -68,6 +68,16 @@ def test_the_closing_table_of_a_run_that_ends_early_counts_unread_documents(tmp_
     assert "the search is unfinished" not in run.stderr
 
 
+def test_a_page_in_the_place_of_a_site_is_recognized(tmp_path: Path) -> None:
+    with Site({"/shop/": HOME}) as site:
+        run = harvest("crawl", f"{site.url}/shop/", cwd=tmp_path)
+    assert run.returncode == 3, run.stderr
+    assert (
+        f"No URL was found: {site.url}/shop/ is a web page, not a sitemap.\n"
+        f"To search {site.url} for sitemaps: sitemap-harvest crawl {site.url}\n"
+    ) in run.stderr
+
+
 def test_several_files_are_read_including_names_with_spaces(tmp_path: Path) -> None:
     names = [f"a folder/sitemap number {number}.xml" for number in range(300)]
     (tmp_path / "a folder").mkdir()
