@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.facts import SiteFacts
     from sitemap_harvest.audit.rule import AuditRule
     from sitemap_harvest.model import LastmodTrust
-    from sitemap_harvest.snapshots.store import History, Snapshot
+    from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
 _SAMPLES = 5
 _COLUMNS = {
@@ -79,14 +79,17 @@ class Audit:
         rules: Iterable[AuditRule] | None = None,
         pages: Iterable[pa.RecordBatch] = (),
         with_facts: bool = False,
+        store: Store | None = None,
     ) -> None:
         """*options* are the settings of rules, by id. *rules*: only these, without :attr:`trust`; ``None``: all.
 
         *pages* are rows of :class:`PageRecord`, of a crawl export. *with_facts*: collect
-        :attr:`facts` for a report, too.
+        :attr:`facts` for a report, too. *store*: the store of *snapshot*, if it may have
+        other sites of the same run: their robots.txt files are used for URLs of these sites.
         """
         self._snapshot = snapshot
         self._history = history
+        self._store = store
         self._options = options or {}
         self._rules = RULES.values() if rules is None else rules
         self._pages = pages
@@ -109,7 +112,7 @@ class Audit:
 
     def __enter__(self) -> Self:
         """Load the tables once for all methods. Raises :exc:`StoreError`."""
-        self._dataset = Dataset(self._snapshot, self._history, self._pages)
+        self._dataset = Dataset(self._snapshot, self._history, self._pages, store=self._store)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
-from sitemap_harvest.audit.robots import disallowed_urls, robots_of
+from sitemap_harvest.audit.robots import disallowed_urls, robots_of, with_others
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.conditional_requests import LastmodStats
@@ -23,7 +23,7 @@ from sitemap_harvest.urls.columns import address_columns
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from sitemap_harvest.snapshots.store import History, Snapshot
+    from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
 _MEMORY = "400MB"  # of DuckDB; what does not fit goes to temporary files
 _THREADS = 2  # each needs a part of the memory
@@ -93,6 +93,7 @@ _COVERAGE = f"""
         if(exported > 0, 'only ', ''), exported, listed, hint), null) as reason
     from counts
 """  # noqa: S608 - our own condition
+_SITES = "select site from all_urls where site is not null group by 1 order by count(*) desc, 1 limit 100"
 _REPEATED = "select key_hash from all_urls where key_hash is not null group by key_hash having count(*) > 1"
 _VIEWS = {
     "problems": "select sitemap, problem.* from (select url as sitemap, unnest(problems) as problem from sitemaps)",
@@ -153,10 +154,18 @@ class Dataset:
     unknown. ``disallowed_urls``: the URLs of sitemaps that these disallow.
     """
 
-    def __init__(self, snapshot: Snapshot, history: History, pages: Iterable[pa.RecordBatch] = ()) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        history: History,
+        pages: Iterable[pa.RecordBatch] = (),
+        *,
+        store: Store | None = None,
+    ) -> None:
         """Load the tables from the store; the columns are those of the records. Raises :exc:`StoreError`.
 
         *pages* are rows of :class:`PageRecord`, of a crawl export, in addition to those of a probe in the store.
+        *store* has the other sites of the run, whose robots.txt files are used for their URLs; ``None``: none has.
         """
         self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
         is_small = len(snapshot.sitemaps()) < _FEW and snapshot.row_ranges().count.sum() < _FEW
@@ -165,7 +174,7 @@ class Dataset:
         for function in (document_key, hreflang_flaw, is_language):
             self._connection.create_function(function.__name__, function)
         try:
-            self._load(snapshot, history)
+            self._load(snapshot, history, store)
             self._create("probes", pa.table({"listed": pa.array([snapshot.run.probe.get("listed")], pa.int64())}))
             self._load_pages(chain(snapshot.page_batches(), pages))
         except BaseException as error:
@@ -208,7 +217,7 @@ class Dataset:
         except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
             raise StoreError(str(error).partition("\n")[0]) from error
 
-    def _load(self, snapshot: Snapshot, history: History) -> None:
+    def _load(self, snapshot: Snapshot, history: History, store: Store | None) -> None:
         ledger = snapshot.sitemaps()
         self._create("gone_sitemaps", ledger.filter(pc.is_valid(ledger["left"])))
         ledger = ledger.filter(pc.is_null(ledger["left"]))  # removed documents are not part of the snapshot
@@ -239,6 +248,8 @@ class Dataset:
         ]
         self._create("index_dates", pa.Table.from_pylist(dates, _INDEX_DATES))
         robots = robots_of(ledger, snapshot.robots_texts())
+        if store is not None:
+            robots = with_others(robots, [site for (site,) in self.rows(_SITES)], snapshot.run, store)
         self._create("robots", robots)
         for name, query in {**_VIEWS, "disallowed_urls": disallowed_urls(robots)}.items():
             self._connection.execute(f"create view {name} as {query}")

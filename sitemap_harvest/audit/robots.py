@@ -11,8 +11,10 @@ import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sitemap_harvest.discovery.rules import sites_of_robots
+from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats.robots_rules import ANY, rules_of
 from sitemap_harvest.model import Outcome
 from sitemap_harvest.urls import site_of
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.formats.robots_rules import RobotsRule
+    from sitemap_harvest.snapshots.store import History, Run, Store
 
 CRAWLERS = ("Googlebot", "Bingbot", "*")
 """``*`` is any crawler that robots.txt does not name."""
@@ -57,6 +60,50 @@ def robots_of(ledger: pa.Table, texts: Mapping[str, str]) -> pa.Table:
             if site not in found or site == site_of(url):  # its own rather than one that redirects there
                 found[site] = {"site": site, "url": url, "text": text, "reason": unknown}
     return pa.Table.from_pylist([_checked(one) for one in found.values()], ROBOTS)
+
+
+def with_others(robots: pa.Table, sites: Sequence[str], run: Run, store: Store) -> pa.Table:
+    """Return *robots*, with those of *sites* whose text it lacks, as far as *run* read them for other sites in *store*.
+
+    They are looked for where the user named the same host, perhaps with another scheme, or
+    with or without ``www.``: its robots.txt may redirect to the one of the site.
+    """
+    found = {row["site"]: row for row in robots.to_pylist()}
+    read: dict[str, dict[str, dict[str, str | None]]] = {}  # the robots.txt files of each site that was named
+    for site in sites:
+        if site in found and found[site]["text"] is not None:
+            continue
+        for name in _names_of(site):
+            if name not in read:
+                read[name] = _in_run(run, store.history(name))
+            other = read[name].get(site)
+            if other is not None and (site not in found or other["text"] is not None):
+                found[site] = other
+            if site in found and found[site]["text"] is not None:
+                break
+    return pa.Table.from_pylist(list(found.values()), ROBOTS)
+
+
+def _names_of(site: str) -> list[str]:
+    """Return under which names the user may have named *site*, itself first."""
+    scheme, _, host = site.partition("://")
+    hosts = (host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}")
+    schemes = (scheme, "http" if scheme == "https" else "https")
+    return [f"{one}://{name}" for name in hosts for one in schemes]
+
+
+def _in_run(run: Run, history: History) -> dict[str, dict[str, str | None]]:
+    """Return the robots.txt files that *run* read for the site of *history*, by site."""
+    try:
+        same = [one for one in history.runs if one.id == run.id or one.started_at == run.started_at]
+        if not same:
+            return {}
+        snapshot = history.snapshot(same[-1])
+        ledger, texts = snapshot.sitemaps(), snapshot.robots_texts()
+    except StoreError:  # the damage of another site must not end this audit
+        return {}
+    present = ledger.filter(pc.is_null(ledger["left"]))
+    return {row["site"]: row for row in robots_of(present, texts).to_pylist()}
 
 
 def _checked(robots: dict[str, str | None]) -> dict[str, str | None]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.cli.parsers import ActionParser
     from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust
-    from sitemap_harvest.snapshots.store import History, Snapshot
+    from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
 USAGE = "TARGET... | --store S [SITE...]"
 EPILOG = (
@@ -109,7 +109,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     histories = [store.site(name) for name in opts.targets] or store.histories()
     probed = RunOutcome.WHOLE if opts.probe is None else _probe_stored(histories, opts, settings, probe)
     with audit_export.opened(opts) as opts.export:
-        audited, _ = _audit(histories, opts, options, limit, reports)
+        audited, _ = _audit(store, histories, opts, options, limit, reports)
     return audited if probed is RunOutcome.WHOLE else probed
 
 
@@ -189,7 +189,7 @@ def _crawl(
         if not histories and not has_finished:
             output.tell("Nothing was audited, and no file was written, because the crawl stored nothing.")
             return outcome if outcome in {RunOutcome.NOT_STARTED, RunOutcome.INTERRUPTED} else RunOutcome.PARTLY_FAILED
-        audited, all_have_urls = _audit(histories, opts, options, limit, reports)
+        audited, all_have_urls = _audit(store, histories, opts, options, limit, reports)
     if not has_finished:
         output.tell("The crawl ended early, so the audit is incomplete.")
         return outcome if outcome is RunOutcome.INTERRUPTED else RunOutcome.PARTLY_FAILED
@@ -202,13 +202,14 @@ def _crawl(
 
 
 def _audit(
+    store: Store,
     histories: Sequence[History],
     opts: argparse.Namespace,
     options: HarvestSettings,
     limit: Severity | None,
     reports: AuditReports,
 ) -> tuple[RunOutcome, bool]:
-    """Audit the sites of *histories*, and show or write the findings; *limit* is the severity of ``--fail-on``.
+    """Audit the sites of *histories* in *store*, and show or write the findings; *limit*: that of ``--fail-on``.
 
     Return the outcome, and whether all of them have URLs.
     """
@@ -225,9 +226,10 @@ def _audit(
         yield OccurrenceBatch.of([]) if opts.details else FindingBatch.of([])  # so that the columns are known
         for history in histories:
             snapshot = history.at(opts.at)
-            before = _before(snapshot, history, options, opts.export) if reports.need_facts else None
+            before = _before(snapshot, history, store, options, opts.export) if reports.need_facts else None
             site, pages = SiteAudit(before=before), _pages(opts.export, snapshot)
-            with Audit(snapshot, history, options.audit, with_facts=reports.need_facts, pages=pages) as audit:
+            with_facts = reports.need_facts
+            with Audit(snapshot, history, options.audit, with_facts=with_facts, pages=pages, store=store) as audit:
                 findings = (_counted(finding, rules) for finding in site.collect(audit))
                 while some := FindingBatch.of(islice(findings, MAX_ROWS)):
                     if not opts.details:
@@ -262,7 +264,7 @@ def _pages(export: CrawlExport | None, snapshot: Snapshot) -> Iterable[pa.Record
 
 
 def _before(
-    snapshot: Snapshot, history: History, options: HarvestSettings, export: CrawlExport | None
+    snapshot: Snapshot, history: History, store: Store, options: HarvestSettings, export: CrawlExport | None
 ) -> SiteAudit | None:
     """Return the audit of the snapshot before *snapshot*; ``None`` if there is none, or if it cannot be read."""
     from sitemap_harvest.audit.audit import Audit
@@ -273,7 +275,7 @@ def _before(
     before = SiteAudit()
     earlier = history.snapshot(runs[-1])
     try:
-        for _ in before.collect(Audit(earlier, history, options.audit, pages=_pages(export, earlier))):
+        for _ in before.collect(Audit(earlier, history, options.audit, pages=_pages(export, earlier), store=store)):
             pass  # counted
     except StoreError as error:
         output.tell(f"The report does not show what has changed: {error}")

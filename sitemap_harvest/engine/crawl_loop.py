@@ -60,6 +60,7 @@ class CrawlLoop:
             elif len(self.sites.frontier) or self.in_flight.downloads or self._pages or self._busy or self.probe:
                 yield None
             elif not self.results.pending:
+                yield from self.results.audits()
                 return
 
     def answered(self, response: DocumentResponse, candidate: Candidate) -> Iterator[Any]:

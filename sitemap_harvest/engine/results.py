@@ -74,6 +74,8 @@ class Results:
         self._epoch = time.time() - time.monotonic()
         self.pending: deque[SitemapRecord] = deque()
         """Records of documents that nothing else will end."""
+        self._has_many_sites = len({one.root for one in parts.config.candidates}) > 1
+        self._to_audit: deque[tuple[str, str | None]] = deque()  # sites, each with the run; None: the named one
 
     @property
     def has_enough(self) -> bool:
@@ -229,12 +231,15 @@ class Results:
                     yield changes.summary
         if session.delivery is not None:
             session.delivery.mark_delivered(site.root)
-        yield from self.stored_site(site.root)
+        yield from self.stored_site(site.root, found[-1].summary.run)
 
-    def stored_site(self, root: str) -> Iterator[Any]:
-        """Queue the site *root*, whose snapshot is stored, for its probe, or yield the results of its audit."""
+    def stored_site(self, root: str, run_id: str | None = None) -> Iterator[Any]:
+        """Queue the site *root*, whose snapshot is stored, for its probe, or yield the results of its audit.
+
+        *run_id* is the run of the snapshot; ``None``: the one that the arguments name.
+        """
         if self._parts.probe is None:
-            yield from self._audited(root)
+            yield from self._audited(root, run_id)
         else:
             self._parts.probe.queue.append(root)
 
@@ -272,13 +277,25 @@ class Results:
             self._failed(root, "probe", error)
 
     def _audited(self, root: str, run_id: str | None = None) -> Iterator[Any]:
-        """Yield the findings and the summary of the site *root*, if the user wants an audit."""
-        if not self._config.audits or self._parts.session is None:
-            return
-        try:
-            yield from self._findings(self._parts.session.audit(root, run_id))
-        except StoreError as error:
-            self._failed(root, "audit", error)
+        """Yield the findings and the summary of the site *root*, if the user wants an audit.
+
+        Sites may list URLs of each other, and are checked against each other's robots.txt, so
+        several are audited when all have ended.
+        """
+        if self._config.audits:
+            self._to_audit.append((root, run_id))
+        if not self._has_many_sites:
+            yield from self.audits()
+
+    def audits(self) -> Iterator[Any]:
+        """Yield the results of the audits that are due."""
+        session = self._parts.session
+        while self._to_audit and session is not None:
+            root, run_id = self._to_audit.popleft()
+            try:
+                yield from self._findings(session.audit(root, run_id))
+            except StoreError as error:
+                self._failed(root, "audit", error)
 
     def _failed(self, root: str, what: str, error: StoreError) -> None:
         self._summary.has_failed = True
@@ -321,6 +338,7 @@ class Results:
         for site in self._sites.unfinished():
             yield from (item for item in self.site(site, is_over=False) if item is not PAUSE)
         yield from (item for item in self.probed(is_over=True) if item is not PAUSE)
+        yield from (item for item in self.audits() if item is not PAUSE)
 
     def _enter(self, record: SitemapRecord, *, is_wanted: bool = False) -> Iterator[SitemapRecord]:
         if (site := self._parts.stored(record.root)) is not None:

@@ -360,7 +360,7 @@ class SnapshotSession:
 
         history = self.store.site(root)
         snapshot = history.at(run_id or self._config.at or "latest", now=self._started_at)
-        return Audit(snapshot, history, self._options.audit)
+        return Audit(snapshot, history, self._options.audit, store=self.store)
 
     def release(self, root: str) -> None:
         """Release the lock of the site *root*, if the run holds it."""

@@ -104,21 +104,28 @@ def audit_of_web(path: Path, *webs: Web, rules: Sequence[AuditRule] | None = Non
 
     *rules*: if not all.
     """
-    arguments = {**target, "store": str(path), "emit": "sites"}
     for web in webs:
-        now = datetime.now(UTC)
-        session = SnapshotSession(
-            str(path),
-            RunConfig.of(arguments),
-            HarvestSettings(),
-            lambda _name, _by: None,
-            run_id=new_run_id(now),
-            started_at=now,
-            fail=lambda: None,
-        )
+        session, arguments = session_of(path, emit="sites", **target)
         harvest(web, session=session, **arguments)
     (history,) = session.store.histories()
     return Audit(history.at("latest"), history, rules=rules)
+
+
+def session_of(
+    path: Path, options: HarvestSettings | None = None, **arguments: str
+) -> tuple[SnapshotSession, dict[str, str]]:
+    """Return the session of a run with *arguments* and the store at *path*, and all its arguments."""
+    now, arguments = datetime.now(UTC), {**arguments, "store": str(path)}
+    session = SnapshotSession(
+        str(path),
+        RunConfig.of(arguments),
+        options or HarvestSettings(),
+        lambda _name, _by: None,
+        run_id=new_run_id(now),
+        started_at=now,
+        fail=lambda: None,
+    )
+    return session, arguments
 
 
 def of_rule(findings: list[Finding], rule: str) -> list[Finding]:

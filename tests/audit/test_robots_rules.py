@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from protego import Protego
 
-from sitemap_harvest.audit import RULES
+from sitemap_harvest.audit import RULES, RuleOptions
 from sitemap_harvest.audit.robots import ROBOTS, disallowed_urls, robots_of
-from sitemap_harvest.model import FindingSample, Severity
+from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.model import AuditSummary, FindingBatch, FindingSample, Severity
 from sitemap_harvest.urls import url_key
-from tests.audit.auditing import SITE, audit_of_web, found_on_web
+from tests.audit.auditing import SITE, audit_of_web, found_on_web, session_of
+from tests.engine.run import Result, harvest
 from tests.formats.test_robots_rules import AGENTS, TEXTS, URLS
 from tests.site import urlset
 
@@ -155,7 +157,7 @@ def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
         pytest.param(
             b"User-agent: *\nDisallow: /a",
             "https://b.example/a",
-            ["the robots.txt of https://b.example was not read (URLs: 1)"],
+            ["the robots.txt of https://b.example is not part of the audit unless that site is a target too (URLs: 1)"],
             id="another host",
         ),
     ],
@@ -168,3 +170,75 @@ def test_urls_without_known_rules_are_not_checked(
     summary = audit.summary()
     assert [one.reason for one in summary.not_checked] == reasons
     assert (summary.passed, "url/robots-disallowed" in audit.checked) == ((0, False) if reasons else (1, True))
+
+
+B, A_INSECURE, A_WWW = "https://b.example", SITE.replace("https", "http"), SITE.replace("://", "://www.")
+FORBIDS = b"User-agent: *\nDisallow: /a\nSitemap: %s/sitemap.xml"
+
+
+class Findings(Result):
+    """Keeps the findings, by site, and why rules were not checked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disallowed: dict[str, list[str | None]] = {}
+        self.not_checked: dict[str, list[str]] = {}
+
+    def add(self, item: object) -> None:
+        super().add(item)
+        if isinstance(item, FindingBatch):
+            for one in item.rows():
+                if one.rule == "url/robots-disallowed":
+                    self.disallowed[one.site] = [sample.loc for sample in one.samples]
+        elif isinstance(item, AuditSummary):
+            reasons = [one.reason for one in item.not_checked if one.rule == "url/robots-disallowed"]
+            self.not_checked |= {item.site: reasons} if reasons else {}
+
+
+def listing(site: str, *locs: str) -> Web:
+    """Return a site whose only sitemap lists *locs*, and whose robots.txt allows everything."""
+    return {f"{site}/robots.txt": f"Sitemap: {site}/s.xml".encode(), f"{site}/s.xml": urlset(*locs).encode()}
+
+
+def redirected(start: str, end: str) -> Web:
+    """Return a site at *start* that redirects to *end*, whose robots.txt forbids ``/a``."""
+    return {
+        **{f"{start}{path}": f"{end}{path}" for path in ("/robots.txt", "/sitemap.xml")},
+        f"{end}/robots.txt": FORBIDS % end.encode(),
+        f"{end}/sitemap.xml": urlset(f"{end}/").encode(),
+    }
+
+
+@pytest.mark.parametrize("is_reversed", [False, True], ids=["", "reversed"])
+@pytest.mark.parametrize(
+    ("targets", "web", "disallowed", "reason"),
+    [
+        pytest.param([B, SITE], redirected("", SITE), [f"{SITE}/a"], None, id="another-site"),
+        pytest.param([B, A_INSECURE], redirected(A_INSECURE, SITE), [f"{SITE}/a"], None, id="https"),
+        pytest.param([B, SITE, A_INSECURE], redirected(A_INSECURE, SITE), [f"{SITE}/a"], None, id="both-schemes"),
+        pytest.param([B, SITE], redirected(SITE, A_WWW), [f"{SITE}/a", f"{A_WWW}/a"], None, id="www"),
+        pytest.param([B, A_WWW], redirected(A_WWW, SITE), [f"{SITE}/a", f"{A_WWW}/a"], None, id="without-www"),
+        pytest.param([B], redirected("", SITE), [], f"the robots.txt of {SITE} is not part of the audit", id="one"),
+        pytest.param(
+            [B, SITE],
+            {**redirected("", SITE), f"{SITE}/robots.txt": 503},
+            [],
+            f"{SITE}/robots.txt is unknown (HTTP 503: the server failed)",
+            id="failed",
+        ),
+    ],
+)
+def test_the_robots_txt_of_each_site_of_a_run_counts_for_all(
+    targets: list[str], web: Web, disallowed: list[str], reason: str | None, tmp_path: Path, *, is_reversed: bool
+) -> None:
+    listed = [*dict.fromkeys([f"{SITE}/a", *disallowed])]
+    (tmp_path / "sites.txt").write_text("\n".join(targets[::-1] if is_reversed else targets))
+    options = HarvestSettings(audit={name: RuleOptions(is_off=name != "url/robots-disallowed") for name in RULES})
+    sites = str(tmp_path / "sites.txt")
+    session, arguments = session_of(tmp_path / "store", options, sites=sites, emit="findings,audits")
+    result = Findings()
+    harvest({**web, **listing(B, *listed)}, session=session, result=result, **arguments)
+    assert result.disallowed.get(B, []) == disallowed
+    assert [one.partition(" unless")[0] for one in result.not_checked.get(B, [])] == (
+        [] if reason is None else [reason]
+    )

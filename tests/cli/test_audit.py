@@ -162,6 +162,17 @@ def test_a_wrong_option_is_reported_before_the_crawl(tmp_path: Path, arguments: 
     assert run.stderr.count("\n") == 1
 
 
+@pytest.mark.quick
+def test_the_robots_txt_of_both_targets_counts_for_both(tmp_path: Path) -> None:
+    with Site() as one, Site() as other:
+        for site, pages in ((one, (f"{other.url}/a", f"{one.url}/b")), (other, (f"{one.url}/a",))):
+            site.pages = {"/robots.txt": robots("/s.xml", disallow=["/a"]), "/s.xml": urlset(*pages)}
+        run = forked.scrapy("harvest", "audit", one.url, other.url, cwd=tmp_path)
+    assert "not part of the audit" not in run.stdout
+    row = next(line for line in run.stdout.splitlines() if "url/robots-disallowed" in line)
+    assert [cell.strip() for cell in row.split("│")[:4]] == ["error", "url/robots-disallowed", "2", "2"]
+
+
 def test_what_was_not_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "public").mkdir()
     (tmp_path / "public" / "robots.txt").write_text(f"Sitemap: {SITE}/sitemap.xml\nSitemap: {SITE}/gone.xml\n")

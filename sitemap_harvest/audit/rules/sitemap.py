@@ -180,9 +180,10 @@ def wrong_content_type() -> str:
 
 @rule("sitemap/slow", Severity.NOTICE, "the download took {value}, more than {seconds:second}", needs=None)
 def slow(seconds: float = 5) -> str:
-    """The download of a sitemap took long, not counting waits between requests.
+    """The download of a sitemap took long.
 
-    Search engines may give up, and read sitemaps less often.
+    Search engines may give up, and read sitemaps less often. The waits of the crawl between
+    its requests do not count.
 
     Fix: Generate the sitemap in advance rather than for each request, and compress it.
     """
