@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections import Counter
 from contextlib import closing
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +15,7 @@ from sitemap_harvest.diff.changes import FOUND, Changes, written
 from sitemap_harvest.diff.classify import classified
 from sitemap_harvest.diff.documents import DocumentPairs, SnapshotDocuments, differences, documents, staleness
 from sitemap_harvest.diff.pairing import BUMPED, PAIRED, is_mass, pair
-from sitemap_harvest.diff.temporary_files import TemporaryFile
+from sitemap_harvest.diff.temporary_files import TemporaryFile, temporary_folder
 from sitemap_harvest.diff.touched_rows import Work, count_urls, touched_rows
 from sitemap_harvest.model import MAX_ROWS, ChangeSummary, MassChange, Rename
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
@@ -25,6 +23,7 @@ from sitemap_harvest.snapshots.store.tables import PENDING, row_ranges_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from sitemap_harvest.snapshots.store import Snapshot
 
@@ -44,7 +43,7 @@ def compare(
     and removed with the result. *most_named*: the maximum number of documents of a sort
     that the summary names; ``None``: no maximum.
     """
-    place = Path(tempfile.mkdtemp(prefix="sitemap-harvest-", dir=folder))
+    place = temporary_folder(folder)
     try:
         with (
             closing(TemporaryFile(place / "changes.arrow", FOUND)) as changes,
@@ -100,15 +99,16 @@ def _missing(before: Snapshot, after: Snapshot) -> tuple[np.ndarray, np.ndarray,
     """
     numbers = np.arange(len(before.sitemaps())), np.arange(len(after.sitemaps()))
     found = [(np.array([], dtype=np.int64),) * 3]
-    with (
-        tempfile.TemporaryDirectory(prefix="sitemap-harvest-", ignore_cleanup_errors=True) as folder,
-        closing(Work(Path(folder))) as work,
-    ):
-        for block in touched_rows(before, after, numbers, work):
-            is_listed = np.zeros(int(block.url[-1]) + 1, dtype=bool)
-            is_listed[block.url[block.is_after]] = True
-            missing = ~is_listed[block.url]
-            found.append((block.row[missing], block.document[missing], block.position[missing]))
+    place = temporary_folder(None)
+    try:
+        with closing(Work(place)) as work:
+            for block in touched_rows(before, after, numbers, work):
+                is_listed = np.zeros(int(block.url[-1]) + 1, dtype=bool)
+                is_listed[block.url[block.is_after]] = True
+                missing = ~is_listed[block.url]
+                found.append((block.row[missing], block.document[missing], block.position[missing]))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
     rows, documents, positions = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return rows, documents, positions
 

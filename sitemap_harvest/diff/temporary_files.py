@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +14,6 @@ from pyarrow import ipc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 PART_ROWS = 100_000  # some 50 MB while they are sorted and compared
 MAX_PARTS = 250  # files that are open at a time
@@ -19,33 +21,50 @@ _TOGETHER_ROWS = 200_000  # that are partitioned at a time: each part gets a pie
 _SAMPLED = 100  # keys sampled for each part, to choose its limit
 
 
+def temporary_folder(parent: Path | None) -> Path:
+    """Return an unused path in *parent* (``None``: the system's folder for temporary files); its first file creates it.
+
+    Most comparisons need none: most sites have not changed.
+    """
+    return Path(parent or tempfile.gettempdir(), f"sitemap-harvest-{secrets.token_hex(8)}")
+
+
 class TemporaryFile:
-    """A file of record batches with one schema, written once, then read any number of times."""
+    """A file of record batches with one schema, written once, then read any number of times.
+
+    It exists from the first batch on, and so does its folder.
+    """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        """Create the file at *path*."""
+        """Write to *path*."""
         self.rows = 0
         self.path = path
         self.filled: set[str] = set()
         """Columns that are not null in all rows."""
         self.schema = schema
-        self._file = pa.OSFile(str(path), "wb")
-        self._writer = ipc.new_stream(self._file, schema, options=ipc.IpcWriteOptions(compression="lz4"))
+        self._file: pa.NativeFile | None = None
+        self._writer: ipc.RecordBatchStreamWriter | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write *batch*."""
+        if self._writer is None:
+            self.path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._file = pa.OSFile(str(self.path), "wb")
+            self._writer = ipc.new_stream(self._file, self.schema, options=ipc.IpcWriteOptions(compression="lz4"))
         self._writer.write_batch(batch)
         self.rows += batch.num_rows
         self.filled |= {name for name in self.schema.names if batch[name].null_count < batch.num_rows}
 
     def close(self) -> None:
         """Close the file for writing. May be called again."""
-        if not self._file.closed:
+        if self._writer is not None and self._file is not None and not self._file.closed:
             self._writer.close()
             self._file.close()
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the written batches, even if the file is not closed yet: all columns, or *columns*."""
+        if self._writer is None:
+            return
         chosen = None if columns is None else [self.schema.get_field_index(name) for name in columns]
         with pa.OSFile(str(self.path)) as file:
             yield from ipc.open_stream(file, options=ipc.IpcReadOptions(included_fields=chosen))
@@ -57,7 +76,7 @@ class TemporaryFile:
 
     def remove(self) -> None:
         """Delete the file, which must be closed."""
-        self.path.unlink()
+        self.path.unlink(missing_ok=True)
 
 
 def sorted_by_key(rows: TemporaryFile) -> Iterator[pa.RecordBatch]:

@@ -32,7 +32,7 @@ _TOUCHED = pa.schema([*_PLACE.items(), *FLAT])
 
 
 class Work:
-    """A folder for temporary files, and a DuckDB connection that uses it, created on first use."""
+    """A folder for temporary files, and a DuckDB connection that uses it, both created on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,6 +42,7 @@ class Work:
         """The connection. Its tables are in memory up to a limit, then in the folder."""
         import duckdb  # here: loading takes 0.1 seconds, and is not needed if nothing has changed
 
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         limits = {"memory_limit": f"{MEMORY_MB}MB", "temp_directory": str(self.folder)}
         return duckdb.connect(config={**limits, "preserve_insertion_order": False, "threads": 2})
 
