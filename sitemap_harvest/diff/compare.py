@@ -132,7 +132,7 @@ def _compared(
     """Write all changes and pairs to the files; return the summary, and the URLs of the documents by number."""
     ledgers = SnapshotDocuments.of(before), SnapshotDocuments.of(after)
     known = DocumentPairs.of(*ledgers)
-    numbers = known.numbers(before.sitemaps()), known.numbers(after.sitemaps())
+    numbers = known.numbers(ledgers[0]), known.numbers(ledgers[1])
     counts: Counter[str] = Counter()
     for block in touched_rows(before, after, numbers, work):
         found, of_block = classified(block, known)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    import pyarrow as pa
-
     from sitemap_harvest.snapshots.store import Run, Snapshot
 
 _ON_PURPOSE = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
@@ -52,6 +50,8 @@ class Record(NamedTuple):
 class SnapshotDocuments:
     """The documents of one snapshot, by URL."""
 
+    urls: list[str]
+    """The URL of each row of the table of documents."""
     records: dict[str, Record]
     """The record of each."""
     entries: dict[str, int]
@@ -62,34 +62,33 @@ class SnapshotDocuments:
     @classmethod
     def of(cls, snapshot: Snapshot) -> SnapshotDocuments:
         """Read the document records of *snapshot*."""
-        table = snapshot.sitemaps()
-        urls = table["url"].to_pylist()
+        columns = snapshot.columns(*Record._fields)
+        urls = columns[0]
         row_ranges = snapshot.listed
         counts = np.bincount(row_ranges.document, weights=row_ranges.count, minlength=len(urls)).astype(np.int64)
         entries: dict[str, int] = {}
         for document in np.flatnonzero(counts).tolist():
             entries[urls[document]] = entries.get(urls[document], 0) + int(counts[document])
-        return cls(_records(urls, table), entries, cache(snapshot.named_documents))
+        return cls(urls, _records(columns), entries, cache(snapshot.named_documents))
 
     def names(self, url: str) -> bool:
         """Whether a document of the snapshot names the document at *url*."""
         return document_key(url) in self.named()
 
 
-def _records(urls: list[str], table: pa.Table) -> dict[str, Record]:
-    """Return the records of *urls*. Of several for one URL, take the best: present in the snapshot, and freshest."""
+def _records(columns: list[list[Any]]) -> dict[str, Record]:
+    """Return the records with *columns*. Of several for one URL, take the best: present in the snapshot, and freshest.
+
+    Equal values share one object: many documents have one parent or reason.
+    """
+    seen: dict[Any, Any] = {}
+    shared = ([seen.setdefault(value, value) for value in column] for column in columns[1:])
     found: dict[str, Record] = {}
-    for record in map(Record, urls, *(_values(table[name]) for name in Record._fields[1:])):
+    for record in map(Record, columns[0], *shared):
         other = found.get(record.url)
         if other is None or _rank(record) > _rank(other):
             found[record.url] = record
     return found
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of *column*. Equal values share one object: many documents have one parent or reason."""
-    seen: dict[Any, Any] = {}
-    return [seen.setdefault(value, value) for value in column.to_pylist()]
 
 
 def _rank(record: Record) -> tuple[bool, bool, float]:
@@ -124,10 +123,10 @@ class DocumentPairs:
             [_reason(url, after) for url in urls],
         )
 
-    def numbers(self, table: pa.Table) -> np.ndarray:
-        """Return the document number of each row of the table *table*."""
+    def numbers(self, documents: SnapshotDocuments) -> np.ndarray:
+        """Return the document number of each row of the table of *documents*."""
         numbers = {url: number for number, url in enumerate(self.urls)}
-        return np.array([numbers[url] for url in table["url"].to_pylist()], dtype=np.int32)
+        return np.array([numbers[url] for url in documents.urls], dtype=np.int32)
 
 
 def _is_believable(url: str, before: SnapshotDocuments, after: dict[str, Record]) -> bool:

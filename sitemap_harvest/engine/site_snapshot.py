@@ -14,7 +14,7 @@ from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.engine.interfaces import KnownDocument
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats.robots_rules import rules_text
-from sitemap_harvest.model import FoundBy, Kind, LedgerBatch, Outcome, SitemapRecord
+from sitemap_harvest.model import FoundBy, Kind, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.conditional_requests import (
     ConditionalRequest,
     Freshness,
@@ -95,11 +95,11 @@ class SiteSnapshot:
         self._pending: set[str] = set()  # documents with rows whose removal is pending
         self._observed: dict[str, LastmodStats] = {}
         if before is not None:
-            sitemaps, pending = before.sitemaps(), set(before.pending.row_ranges.document.tolist())
-            batches = map(LedgerBatch, sitemaps.to_batches())
-            self._known = {document_key(row.url): row for batch in batches for row in batch.rows()}
+            self._known = {document_key(row.url): row for row in before.records()}
             self._references = {document_key(url): refs for url, refs in before.references().items()}
-            self._pending = {document_key(sitemaps["url"][one].as_py()) for one in pending}
+            if pending := set(before.pending.row_ranges.document.tolist()):
+                (urls,) = before.columns("url")
+                self._pending = {document_key(urls[one]) for one in pending}
             self._observed = {key: LastmodStats(*counts) for key, counts in before.run.trust.items()}
         self._lists_before = {key: _keys(refs) for key, refs in self._references.items()}
         self._last_runs: dict[str, str] = {}  # empty if the last run got to everything

@@ -16,7 +16,7 @@ from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome
-from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, compact, id_after, moment_of, open_store
+from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ class SnapshotSession:
             found = compare(site.baseline, snapshot)
         missed = [] if self.delivery is None else self.delivery.missed(writer.history, run.id)
         try:
-            compact(writer.history)
+            writer.compact()
         except (*WRITE_ERRORS, StoreError) as error:  # the snapshot is published, so nothing is lost
             logger.warning("The runs of %s cannot be compacted: %s", writer.history.site, error)
         return [*missed, found]

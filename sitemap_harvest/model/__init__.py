@@ -15,6 +15,7 @@ from sitemap_harvest.model.batch import (
     TrustBatch as TrustBatch,
     UrlBatch as UrlBatch,
     arrow_schema as arrow_schema,
+    plain_values as plain_values,
 )
 from sitemap_harvest.model.change import (
     Change as Change,

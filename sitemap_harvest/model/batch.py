@@ -208,13 +208,17 @@ class Batch(Generic[Row]):
 
     def rows(self) -> Iterator[Row]:
         """Yield each row as a :attr:`row_type`."""
-        make = cast("Callable[[dict[str, Any]], Row]", _reader(self.row_type))
         encoded = [field.name for field in self.arrow.schema if field.type == JSON]
         for start in range(0, len(self), _ROWS_AT_ONCE):
             for values in self.arrow.slice(start, _ROWS_AT_ONCE).to_pylist():
                 for name in encoded:
                     values[name] = None if values[name] is None else json.loads(values[name])
-                yield make(values)
+                yield self.row_of(values)
+
+    @classmethod
+    def row_of(cls, values: dict[str, Any]) -> Row:
+        """Return the row with *values* by column, as Arrow or JSON has them: a dictionary that becomes the row's."""
+        return cast("Callable[[dict[str, Any]], Row]", _reader(cls.row_type))(values)
 
 
 def _with_added(arrow: pa.RecordBatch, records: Sequence[Any]) -> pa.RecordBatch:
@@ -371,9 +375,12 @@ def column_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
     Raises an exception of Arrow, :exc:`TypeError`, :exc:`ValueError` or :exc:`OverflowError` if one does not fit.
     """
-    if pa.types.is_nested(kind):
-        values = list(map(_writer(kind), values))
-    return pa.array(values, kind)
+    return pa.array(plain_values(values, kind), kind)
+
+
+def plain_values(values: Sequence[Any], kind: pa.DataType) -> Sequence[Any]:
+    """Return *values* of a column of type *kind* with dataclasses as dictionaries."""
+    return list(map(_writer(kind), values)) if pa.types.is_nested(kind) else values
 
 
 def _writer(kind: pa.DataType) -> Callable[[Any], Any]:
@@ -428,11 +435,10 @@ def _reader(hint: Any) -> Callable[[Any], Any] | None:
     nested = {name: inner for name, part in hints.items() if (inner := _reader(part))}
 
     def make(values: dict[str, Any]) -> Any:
-        for name, inner in nested.items():
-            if values[name] is not None:
-                values[name] = inner(values[name])
+        read = {name: inner(values[name]) for name, inner in nested.items() if values[name] is not None}
         if not issubclass(record, ItemRecord):
-            return record(**values)
+            return record(**(values | read))
+        values.update(read)
         return record.of_values(values)
 
     return make

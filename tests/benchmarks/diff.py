@@ -209,6 +209,9 @@ class Stored:
     def sitemaps(self) -> pa.Table:
         return self.ledger
 
+    def columns(self, *names: str) -> list[list[Any]]:
+        return [self.ledger[name].to_pylist() for name in names]
+
     def named_documents(self) -> frozenset[str]:
         return frozenset()
 

@@ -9,6 +9,7 @@ site.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 from sitemap_harvest.snapshots.store.row_store import chosen
 from sitemap_harvest.snapshots.store.snapshot import readings
-from sitemap_harvest.snapshots.store.store import RUNS, Manifest
+from sitemap_harvest.snapshots.store.store import RUNS, Manifest, replace_manifest
 from sitemap_harvest.snapshots.store.tables import FILE_ROWS, StoredFile, TableWriter, read_table
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ _SMALL_ROWS = FILE_ROWS
 """A file with fewer rows is small. A file that is not is never rewritten, so that each row is rewritten a few times."""
 _OF_READINGS = frozenset({"row_ranges", "references"})
 """Tables about what a run read, which later runs may need; other tables are needed only for their own run."""
+
+
+def is_due(files: Iterable[StoredFile], *, fewest: int = _FEWEST) -> bool:
+    """Whether *files* of one site, those of a manifest, have *fewest* small ones or more of one table."""
+    small = Counter(file.table for file in files if file.count < _SMALL_ROWS)
+    return max(small.values(), default=0) >= fewest
 
 
 def compact(history: History, *, fewest: int = _FEWEST, only: str | None = None) -> bool:
@@ -90,8 +97,7 @@ def tidy(history: History) -> None:
 def _replace(history: History, runs: Sequence[Run], files: Sequence[StoredFile]) -> None:
     """Replace the manifest of *history*, and delete the files that the new one does not name."""
     before = history.manifest
-    history.folder.sync(file.name for file in files if file not in before.files)
-    Manifest(runs=tuple(runs), files=tuple(files), next_row=before.next_row).put(history.folder)
+    replace_manifest(history, Manifest(runs=tuple(runs), files=tuple(files), next_row=before.next_row))
     for run in {run.id for run in before.runs} - {run.id for run in runs}:  # otherwise it would look unfinished
         if not any(file.name.startswith(f"{RUNS}/{run}/") for file in files):
             (history.folder / RUNS / run).remove_all()

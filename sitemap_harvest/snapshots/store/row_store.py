@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.export import json_objects
 from sitemap_harvest.model import MAX_ROWS, UrlBatch
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
-from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, ROW_SCHEMA, read_table
+from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,12 +47,15 @@ class RowStore:
         rows, positions = row_ranges.rows(), row_ranges.positions()
         for start in range(0, len(rows), MAX_ROWS):
             part = rows[start : start + MAX_ROWS]
-            found = pa.Table.from_batches(self.rows(Intervals.of_ids(part)), ROW_SCHEMA)
+            batches = list(self.rows(Intervals.of_ids(part)))
+            found = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
             at = np.searchsorted(found.column("row").to_numpy(), part)
+            if not np.array_equal(at, np.arange(len(found))):  # otherwise each is listed once, in the stored order
+                found = found.take(pa.array(at))
+            columns = {name: found.column(name) for name in ROW_COLUMNS}
+            columns["position"] = pa.array(positions[start : start + MAX_ROWS])
             schema = UrlBatch.schema()
-            position = schema.field("position"), pa.array(positions[start : start + MAX_ROWS])
-            entries = found.take(pa.array(at)).append_column(*position).select(schema.names)
-            yield UrlBatch(entries.combine_chunks().to_batches()[0])
+            yield UrlBatch(pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema))
 
 
 def _read_rows(folder: Folder, part: StoredFile, columns: tuple[str, ...]) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from sitemap_harvest import frames
 from sitemap_harvest.errors import StoreError, there_is_no
 from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.snapshots.store.manifest_values import records_of, values_in
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import RowStore
 from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS
@@ -20,9 +21,10 @@ from sitemap_harvest.urls import document_key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sitemap_harvest.model import UrlBatch
+    from sitemap_harvest.model import SitemapRecord, UrlBatch
     from sitemap_harvest.snapshots.store.row_ranges import Intervals
     from sitemap_harvest.snapshots.store.store import History, Run
+    from sitemap_harvest.snapshots.store.tables import StoredFile
 
 
 class Pending(NamedTuple):
@@ -39,12 +41,16 @@ class Pending(NamedTuple):
 class Snapshot:
     """The state of :attr:`site` at the end of :attr:`run`. Files are read on first use."""
 
-    def __init__(self, run: Run, history: History, *, ledger: pa.Table | None = None) -> None:
+    def __init__(
+        self, run: Run, history: History, *, ledger: pa.Table | None = None, listed: RowRanges | None = None
+    ) -> None:
         """Open the snapshot of *run*, whose rows may be stored in any run of *history*.
 
-        *ledger*: the result of :meth:`sitemaps`, if the caller has it.
+        *ledger*, *listed*: the results of :meth:`sitemaps` and :attr:`listed`, if the caller has them.
         """
         self._ledger = ledger
+        if listed is not None:
+            self.__dict__["listed"] = listed
         self.site = history.site
         self.run = run
         self._history = history
@@ -57,6 +63,33 @@ class Snapshot:
         if self._ledger is None:
             self._ledger = ledger_of(self._history.table("sitemaps", [self.run.id]))
         return self._ledger
+
+    @cached_property
+    def _small(self) -> StoredFile | None:
+        """The document records in the manifest, if that has them."""
+        if self._ledger is not None:
+            return None
+        run, files = self.run.id, self._history.manifest.files
+        found = [file for file in files if file.table == "sitemaps" and file.runs[0] <= run <= file.runs[1]]
+        is_there = len(found) == 1 and found[0].values is not None and found[0].runs == (run, run)
+        return found[0] if is_there else None
+
+    def records(self) -> Iterator[SitemapRecord]:
+        """Yield the rows of :meth:`sitemaps`."""
+        if self._small is not None and self._small.values is not None:
+            with self._small.reading(self._history.folder):
+                yield from records_of(self._small.values, self._small.count)
+            return
+        for batch in self.sitemaps().to_batches():
+            yield from LedgerBatch(batch).rows()
+
+    def columns(self, *names: str) -> list[list[Any]]:
+        """Return the values of the columns *names* of :meth:`sitemaps`."""
+        if self._small is None or self._small.values is None:
+            return [self.sitemaps()[name].to_pylist() for name in names]
+        with self._small.reading(self._history.folder):
+            schema = LedgerBatch.schema()
+            return [values_in(self._small.values, schema.field(name), self._small.count) for name in names]
 
     def pages(self) -> pa.Table:
         """Return the pages that the last probe of the run looked at, with the columns of :class:`PageRecord`."""
@@ -118,6 +151,8 @@ class Snapshot:
 
     def _of_documents(self, name: str) -> tuple[pa.Table, np.ndarray]:
         """Return the rows of the table *name* for the documents of the snapshot, and the document index of each."""
+        if self._small is not None:
+            return self._of_few_documents(name)
         ledger = self.sitemaps()
         runs = pc.if_else(pc.is_null(ledger["left"]), ledger["rows_from"], pa.scalar(None, pa.string()))
         table = self._history.table(name, pc.unique(runs).drop_null().to_pylist())
@@ -126,6 +161,18 @@ class Snapshot:
         index = pc.index_in(readings(table["run"], table["document"]), readings(runs, ledger["url"]).combine_chunks())
         is_wanted = index.is_valid()
         return table.filter(is_wanted), index.filter(is_wanted).to_numpy().astype(np.int64)
+
+    def _of_few_documents(self, name: str) -> tuple[pa.Table, np.ndarray]:
+        """As :meth:`_of_documents`, for so few documents that calls of Arrow would take longer than the search."""
+        numbers: dict[tuple[str, str], int] = {}
+        for number, (url, run, left) in enumerate(zip(*self.columns("url", "rows_from", "left"), strict=True)):
+            if run is not None and left is None:
+                numbers.setdefault((run, url), number)
+        table = self._history.table(name, {run for run, _ in numbers})
+        readings_of = zip(table["run"].to_pylist(), table["document"].to_pylist(), strict=True)
+        document = np.array([numbers.get(reading, -1) for reading in readings_of], dtype=np.int64)
+        is_wanted = document >= 0
+        return (table if is_wanted.all() else table.filter(pa.array(is_wanted))), document[is_wanted]
 
     def check(self) -> None:
         """Raise :exc:`StoreError` if a file with rows of the snapshot is missing, or its size has changed."""

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T", "Run", StoredFile)
 
-FORMAT = 1
-"""Incremented whenever older versions of the package cannot read the written format."""
+FORMAT = 2
+"""Incremented whenever older versions of the package cannot read the written format. 2: data in the manifest."""
 MANIFEST = "manifest.json.gz"
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "started_at": datetime.fromisoformat, "ended_at": datetime.fromisoformat, "runs": tuple, "ids": tuple
@@ -115,7 +115,7 @@ class Manifest:
             "files": [_values_of(file) for file in self.files],
         }
         text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
-        folder.put(MANIFEST, gzip.compress(text.encode(), mtime=0))
+        folder.put(MANIFEST, gzip.compress(text.encode(), compresslevel=6, mtime=0))
 
     @classmethod
     def read(cls, folder: Folder) -> Self:
@@ -141,11 +141,21 @@ def _of_json(cls: type[_T], values: Mapping[str, Any]) -> _T:
 
 
 def _values_of(one: Run | StoredFile) -> dict[str, Any]:
-    """Return the fields of *one*. Not ``asdict()``, which copies their values, field by field."""
-    return {name: getattr(one, name) for name in _NAMES[type(one)]}
+    """Return the fields of *one* that are not ``None``. Not ``asdict()``, which copies their values, field by field."""
+    return {name: value for name in _NAMES[type(one)] if (value := getattr(one, name)) is not None}
 
 
 _NAMES: dict[type[Any], list[str]] = {cls: [one.name for one in dataclasses.fields(cls)] for cls in (Run, StoredFile)}
+
+
+def replace_manifest(history: History, manifest: Manifest) -> None:
+    """Replace the manifest in the folder of *history*, once the files that it adds are durable.
+
+    Readers see it from then on; *history* itself keeps the old one until :meth:`History.forget`.
+    """
+    known = {file.name for file in history.manifest.files}
+    history.folder.sync(file.name for file in manifest.files if file.values is None and file.name not in known)
+    manifest.put(history.folder)
 
 
 def check_format(number: object, folder: Folder) -> None:

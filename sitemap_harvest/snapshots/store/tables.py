@@ -1,9 +1,11 @@
-"""The tables of the store: their schemas, and writing and reading them as Parquet files."""
+"""The tables of the store: their schemas, and writing and reading them: as Parquet files, or in the manifest."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,10 +13,12 @@ import pyarrow.parquet as pq
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Change, PageRecord, SitemapRecord, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.snapshots.store.manifest_values import empty_column, table_of, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
+    from sitemap_harvest.snapshots.store.manifest_values import Values
     from sitemap_harvest.snapshots.store.row_ranges import RowRanges
     from sitemap_harvest.snapshots.store.storage import Folder
 
@@ -53,6 +57,10 @@ SCHEMAS = {
 FILE_ROWS = 20_000  # per file: some 10 MB of rows in memory
 _FEW_ROWS = 20
 """With fewer rows, only the texts of robots.txt are compressed: a file has 30 columns, and each is compressed alone."""
+_IN_MANIFEST = frozenset({"row_ranges", "references", "sitemaps"})
+"""Tables of which little data is kept in the manifest. Every run reads them, and most sites have few documents: JSON
+that is there anyway takes less time than three files. Other programs may need rows and changes, which are files."""
+_FEW_BYTES = 8_000  # of such data: some ten documents
 _FEW_VALUES = [
     "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason",
     "run", "document", "found_by",
@@ -64,7 +72,7 @@ _ENCODINGS = dict.fromkeys(["row", "position"], "DELTA_BINARY_PACKED") | dict.fr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """One file that the manifest names."""
+    """One file that the manifest names, or little data that the manifest has itself."""
 
     name: str
     """Its path in the folder of the site, such as ``runs/20261122T014512Z-4f2a1c/sitemaps-0001.parquet``."""
@@ -79,12 +87,22 @@ class StoredFile:
     """The first and the last run whose data it may have."""
     ids: tuple[int, int] = (0, 0)
     """Of a file of rows: the first id, and the id after the last. There may be gaps between them."""
+    values: Values | None = field(default=None, hash=False)
+    """The data, if the manifest has it; ``None``: it is in the file."""
 
     def check(self, folder: Folder) -> None:
         """Raise :exc:`StoreError` if the file is missing in *folder*, or its size differs."""
-        if (size := folder.size(self.name)) != self.bytes:
+        if self.values is None and (size := folder.size(self.name)) != self.bytes:
             there = "is missing" if size is None else f"has {size:,} bytes, but had {self.bytes:,} when it was written"
             raise StoreError(f"{folder}/{self.name} {there}")
+
+    @contextmanager
+    def reading(self, folder: Folder) -> Iterator[None]:
+        """Raise :exc:`StoreError` if reading the data within fails."""
+        try:
+            yield
+        except (OSError, pa.ArrowException, TypeError, ValueError, KeyError) as error:
+            raise StoreError(f"{folder}/{self.name} cannot be read: {error}") from error
 
 
 class TableWriter:
@@ -109,6 +127,18 @@ class TableWriter:
         if self.waiting >= FILE_ROWS:
             self.flush()
 
+    def add_values(self, values: Values, rows: int) -> bool:
+        """Add *values* of *rows* rows to the manifest, if they are few; return whether they are."""
+        if is_few := len(json.dumps(values)) <= _FEW_BYTES:
+            self._keep(values, rows)
+        return is_few
+
+    def _keep(self, values: Values, rows: int) -> None:
+        name = f"{self._name}-{len(self.files) + 1:04}"
+        self.files.append(
+            StoredFile(name=name, table=self._table, bytes=0, sha256="", count=rows, runs=self._runs, values=values)
+        )
+
     def flush(self) -> None:
         """Write the buffered rows to a file, if there are any."""
         if not self.waiting:
@@ -119,8 +149,15 @@ class TableWriter:
         data = data.select(  # the headers of empty columns would take more space than the rows of a small file
             [one.name for one, values in columns if not one.nullable or values.null_count < len(values)]
         )
+        self._buffer, self.waiting = [], 0
+        if self._table in _IN_MANIFEST and data.nbytes <= _FEW_BYTES:
+            self._keep(values_of(data), data.num_rows)
+            return
+        name = f"{self._name}-{len(self.files) + 1:04}.parquet"
         options: dict[str, Any] = {"compression": "zstd", "compression_level": 9, "write_statistics": False}
-        if data.num_rows <= _FEW_ROWS and self._table != "rows":
+        if data.nbytes <= _FEW_BYTES:
+            options |= {"compression": "none", "compression_level": None}
+        elif data.num_rows <= _FEW_ROWS and self._table != "rows":
             options |= {"compression": {"robots_text": "zstd"}, "compression_level": {"robots_text": 9}}
         if self._table == "rows" or (self._table == "references" and data.num_rows > _FEW_ROWS):
             options["column_encoding"] = {name: one for name, one in _ENCODINGS.items() if name in data.schema.names}
@@ -128,7 +165,6 @@ class TableWriter:
         content = pa.BufferOutputStream()
         pq.write_table(data, content, store_schema=False, **options)
         content = content.getvalue()
-        name = f"{self._name}-{len(self.files) + 1:04}.parquet"
         self._folder.write(name, content)
         self.files.append(
             StoredFile(
@@ -141,7 +177,6 @@ class TableWriter:
                 ids=ids,
             )
         )
-        self._buffer, self.waiting = [], 0
 
 
 def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None = None) -> pa.Table:
@@ -149,6 +184,9 @@ def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None
     schema = SCHEMAS[stored.table]
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
+    if stored.values is not None:
+        with stored.reading(folder):
+            return table_of(stored.values, schema, stored.count)
     try:
         with folder.open(stored.name) as file:
             if file.size() != stored.bytes:
@@ -158,25 +196,21 @@ def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None
             parquet = pq.ParquetFile(file, pre_buffer=False)
             names = [name for name in parquet.schema_arrow.names if name in schema.names]
             # Each reader thread would have its own allocator arena, whose free memory the others cannot use.
-            return _with_all_columns(parquet.read(names, use_threads=False), schema)
+            return _with_all_columns(parquet.read(names, use_threads=False), schema, stored.count)
     except (OSError, pa.ArrowException) as error:
         raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
 
 
-def _with_all_columns(data: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return *data* with the columns of *schema*."""
+def _with_all_columns(data: pa.Table, schema: pa.Schema, rows: int) -> pa.Table:
+    """Return *data*, which has *rows* rows, with the columns of *schema*."""
+    names = set(data.schema.names)
     columns = []
-    for field in schema:
-        if field.name in data.schema.names:
-            column = data.column(field.name)
-            columns.append(column if column.type == field.type else column.cast(field.type))
+    for one in schema:
+        if one.name not in names:  # the column was empty, or did not exist when it was written
+            columns.append(empty_column(one, rows))
             continue
-        # The column was empty, or did not exist when the file was written.
-        if field.nullable:
-            columns.append(pa.nulls(data.num_rows, field.type))
-        else:
-            value: Any = [] if pa.types.is_list(field.type) else "" if pa.types.is_string(field.type) else 0
-            columns.append(pa.repeat(pa.scalar(value, field.type), data.num_rows))
+        column = data.column(one.name)
+        columns.append(column if column.type == one.type else column.cast(one.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,19 +14,24 @@ import pyarrow.compute as pc
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
 from sitemap_harvest.snapshots.store import tables
+from sitemap_harvest.snapshots.store.compaction import compact, is_due
+from sitemap_harvest.snapshots.store.manifest_values import values_of_records
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import KnownRows, RowStore
 from sitemap_harvest.snapshots.store.snapshot import Snapshot, ledger_of, references_of, robots_texts_of, row_ranges_of
-from sitemap_harvest.snapshots.store.store import MANIFEST, RUNS, History, Manifest
+from sitemap_harvest.snapshots.store.store import MANIFEST, RUNS, History, Manifest, replace_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from sitemap_harvest.model import ChangeBatch, UrlBatch
+    from sitemap_harvest.snapshots.store.manifest_values import Values
     from sitemap_harvest.snapshots.store.storage import Folder
     from sitemap_harvest.snapshots.store.store import Run
     from sitemap_harvest.snapshots.store.tables import StoredFile
 
+_FEW = 20  # records, which may be in the manifest
+_LISTING = "url", "rows_from", "left"
 _ROWS_TOGETHER = 10_000  # made into columns at once: an index may name 100,000 documents
 _NONE = np.array([], dtype=np.int64)
 
@@ -60,7 +65,9 @@ class SiteWriter:
         self._next_row = history.manifest.next_row
         self._tables: dict[str, tables.TableWriter] = {}
         self._unwritten: dict[str, DocumentRows] = {}
-        self._ledger: pa.Table | None = None  # of the sealed snapshot
+        self._documents = 0  # of the sealed snapshot
+        self._ledger: pa.Table | None = None  # of the sealed snapshot, unless it is small
+        self._listed: RowRanges | None = None  # of the sealed snapshot, if they are those of the last one
 
     def urls_of(self, kept: DocumentRows) -> Iterator[UrlBatch]:
         """Yield the URLs of a document that this run has stored."""
@@ -159,10 +166,17 @@ class SiteWriter:
         """
         self._add_documents()
         self._tables.pop("done", None)
-        table = _ledger_table(ledger, run.id, self.robots_texts)
-        self._table("sitemaps").add(table)
+        self._documents = sum(record.left is None for record in ledger)
+        if len(ledger) <= _FEW and self._table("sitemaps").add_values(
+            _ledger_values(ledger, run.id, self.robots_texts), len(ledger)
+        ):
+            if self.before is not None and _listings(ledger) == self.before.columns(*_LISTING):
+                self._listed = self.before.listed
+        else:
+            table = _ledger_table(ledger, run.id, self.robots_texts)
+            self._table("sitemaps").add(table)
+            self._ledger = ledger_of(table)
         self.flush()
-        self._ledger = ledger_of(table)
         return self._snapshot(run)
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
@@ -178,21 +192,24 @@ class SiteWriter:
         run has published a snapshot meanwhile, which a lock in an object store cannot
         exclude.
         """
-        assert self._ledger is not None  # noqa: S101 - for mypy: it is sealed
-        run = dataclasses.replace(run, documents=self._ledger["left"].null_count)
+        run = dataclasses.replace(run, documents=self._documents)
         for batch in changes:
             self._table("changes").add(pa.Table.from_batches([batch.arrow]))
         self.flush()
-        self.history.folder.sync(file.name for file in self._files)
         if Manifest.read(self.history.folder) != self.history.manifest:
             raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
-        self._manifest(run).put(self.history.folder)
+        replace_manifest(self.history, self._manifest(run))
         self._remove_others()
         return self._snapshot(run)
 
+    def compact(self) -> None:
+        """Merge the small files of the site if there are many, after :meth:`publish`."""
+        if is_due(self._manifest().files):
+            compact(self.history)
+
     def _snapshot(self, run: Run) -> Snapshot:
         history = History(self.history.site, self.history.folder, self._manifest(run), earlier=self.history)
-        return Snapshot(run, history, ledger=self._ledger)
+        return Snapshot(run, history, ledger=self._ledger, listed=self._listed)
 
     def _manifest(self, *run: Run) -> Manifest:
         before = self.history.manifest
@@ -281,6 +298,19 @@ class DocumentWriter:
         is_same = np.isin(listed.rows(), ids)
         is_changed = (ids >= self._site.history.manifest.next_row) & ~np.concatenate(self._is_new_url)
         return min(len(is_same), int(is_same.sum() + is_changed.sum()))
+
+
+def _listings(ledger: Sequence[SitemapRecord]) -> list[list[Any]]:
+    """Return what determines the rows that the documents of *ledger* list."""
+    return [[getattr(record, name) for record in ledger] for name in _LISTING]
+
+
+def _ledger_values(records: Sequence[SitemapRecord], run: str, robots_texts: Mapping[str, str]) -> Values:
+    """Return what :func:`_ledger_table` returns as values for the manifest."""
+    values = {"run": [run] * len(records), **values_of_records(records)}
+    if robots_texts:
+        values["robots_text"] = [robots_texts.get(record.url) for record in records]
+    return values
 
 
 def _ledger_table(records: Sequence[SitemapRecord], run: str, robots_texts: Mapping[str, str]) -> pa.Table:

@@ -73,7 +73,7 @@ def test_the_small_files_of_eight_runs_become_one_per_table_with_the_same_conten
         ("references", (last, last)),  # too few to be merged
         *((table, (first, last)) for table in ("row_ranges", "rows", "sitemaps")),
     ]
-    assert on_disk(history) == sorted(file.name for file in history.manifest.files)
+    assert on_disk(history) == [file.name for file in history.manifest.files if file.table == "rows"]
     assert not compact(history)
 
 

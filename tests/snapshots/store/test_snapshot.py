@@ -125,6 +125,13 @@ def test_a_missing_file_is_an_error(making, tmp_path):
         listed(making.store.latest(SITE))
 
 
+@pytest.fixture
+def all_in_files(monkeypatch):
+    """Nothing is so small that the manifest has it."""
+    monkeypatch.setattr("sitemap_harvest.snapshots.store.tables._FEW_BYTES", 0)
+
+
+@pytest.mark.usefixtures("all_in_files")
 def test_a_missing_table_of_an_earlier_run_is_an_error(making, tmp_path):
     first = making.run({S: locs(3)})
     making.run({S: None})
@@ -133,6 +140,7 @@ def test_a_missing_table_of_an_earlier_run_is_an_error(making, tmp_path):
         listed(making.store.latest(SITE))
 
 
+@pytest.mark.usefixtures("all_in_files")
 @pytest.mark.parametrize("table", ["sitemaps", "row_ranges"])
 def test_a_truncated_table_is_an_error(making, tmp_path, table):
     making.run({S: locs(3)})
@@ -148,6 +156,7 @@ def without(path, column):
     return path.stat().st_size
 
 
+@pytest.mark.usefixtures("all_in_files")
 @pytest.mark.parametrize(("column", "value"), [("read_at", None), ("absent_runs", 0), ("problems", None)])
 def test_a_ledger_of_an_older_version_lacks_columns(making, tmp_path, column, value):
     making.run({S: locs(3)})
