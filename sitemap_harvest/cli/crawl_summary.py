@@ -81,9 +81,13 @@ def _lines(
     if sum(summary.sites.values()) > 1:
         yield "", summary.sites_in_words()
     if summary.urls:
-        for title, notes in (("No URLs found:", summary.site_notes), ("Failed or incomplete:", summary.notes)):
+        for style, title, notes in (
+            ("yellow", "No URLs found:", summary.site_notes),
+            ("yellow", "Failed or incomplete:", summary.notes),
+            ("", "Failed, but not counted:", summary.guesses),
+        ):
             if notes.first:
-                yield "yellow", title
+                yield style, title
                 yield from (
                     ("", f"  {note if fields else note.replace('emit=', '--emit ')}") for note, fields in notes.lines()
                 )

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import (
+    FoundBy,
     Kind,
     Outcome,
     SitemapRecord,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _LIST_URLS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
+_FAILURES = frozenset({Outcome.FAILED, Outcome.BLOCKED, Outcome.FORBIDDEN})
 _NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none, or what servers without one return
 _RESULT_WORDS = {
     SiteResult.ABSENT: "there is no sitemap.",
@@ -134,6 +136,8 @@ class Summary:
     """The first few named documents that are web pages: the user may have meant their sites."""
     site_notes: Notes = field(default_factory=Notes)
     """Sites without a URL."""
+    guesses: Notes = field(default_factory=Notes)
+    """Documents that failed, but do not count, because nothing names them."""
     failed_sites: list[FailedSite] = field(default_factory=list)
     """The first 50 with a result other than ``found``."""
     failed_documents: list[FailedDocument] = field(default_factory=list)
@@ -236,9 +240,15 @@ class Summary:
             if len(self.failed_sites) < _MOST_LISTED:
                 site = FailedSite(root=record.root, result=record.result, cause=record.cause, reason=record.reason)
                 self.failed_sites.append(site)
-        elif failed := _robots_that_failed(record):
-            self.has_failed = True
-            self._note_failed(failed)
+        else:
+            if failed := _robots_that_failed(record):
+                self.has_failed = True
+                self._note_failed(failed)
+            for one in record.evidence:
+                if one.found_by.is_guess and one.outcome in _FAILURES:
+                    is_variant = one.found_by is FoundBy.VARIANT
+                    why = f"the site responds at {record.base}" if is_variant else "sitemaps were found elsewhere"
+                    self.guesses.add(f"{one.url}: it was only a guess, and {why}")
         is_final = record.limits or record.result is not SiteResult.UNFINISHED
         if record.result is not SiteResult.FOUND and is_final and record.documents:
             words = f"{record.root}: {record.in_words()}"

@@ -10,7 +10,7 @@ from rich.text import Text
 from sitemap_harvest.cli.crawl_summary import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
-from sitemap_harvest.model import ChangeSummary, Outcome
+from sitemap_harvest.model import ChangeSummary, Evidence, FoundBy, Outcome, SiteRecord, SiteResult
 
 pytestmark = pytest.mark.quick
 
@@ -117,6 +117,29 @@ def test_more_than_can_be_shown_is_counted() -> None:
     ]
     del summary.problems["a/1"]
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25})[-2].endswith(", a/3 3, and 1 more code")
+
+
+def test_guesses_that_failed_are_listed_but_not_counted() -> None:
+    site, base = "https://a.example", "http://a.example"
+    evidence = [
+        (f"{site}/robots.txt", FoundBy.VARIANT, Outcome.FAILED),
+        (f"{base}/sitemap.xml", FoundBy.WELL_KNOWN, Outcome.BLOCKED),
+        (f"{base}/sitemap.xml.gz", FoundBy.WELL_KNOWN, Outcome.ABSENT),
+    ]
+    record = SiteRecord(
+        root=site,
+        base=base,
+        result=SiteResult.FOUND,
+        reason="1 URL",
+        evidence=tuple(Evidence(url=url, found_by=found_by, outcome=outcome) for url, found_by, outcome in evidence),
+    )
+    summary = Summary(urls=1)
+    summary.add_site(record)
+    assert shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})[:-1] == [
+        "Failed, but not counted:",
+        f"  {base}/sitemap.xml: it was only a guess, and sitemaps were found elsewhere",
+        f"  {site}/robots.txt: it was only a guess, and the site responds at {base}",
+    ]
 
 
 @pytest.mark.parametrize(
