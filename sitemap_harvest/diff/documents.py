@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sitemap_harvest.model import Difference, FoundBy, Kind, LeftSitemap, Outcome, StaleSitemap
+from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
     stale = sum(ledger.entries.get(record.url, 0) for record in old) - run.partly_read
     listed = sum(ledger.entries.values())
     share = round(stale / max(1, listed), 4)
-    shown = [one for one in old if one.is_present and (one.url in ledger.entries or _may_list(one))]
+    shown = [one for one in old if one.is_present and (one.url in ledger.entries or _may_list(one, run))]
     shown.sort(key=lambda record: record.url)
     return {
         "stale": stale,
@@ -177,14 +178,21 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
             )
             for record in shown
         ),
-        "unread": sum(record.outcome not in _ON_PURPOSE for record in shown),
+        "unread": sum(not _is_skipped(record, run) for record in shown),
     }
 
 
-def _may_list(record: Record) -> bool:
+def _is_skipped(record: Record, run: Run) -> bool:
+    """Whether the document was not requested on purpose, rather than because the run ended early."""
+    if record.reason == NOT_ASKED_FOR:
+        return run.arguments.get("feeds_only") == "yes"
+    return record.outcome in _ON_PURPOSE
+
+
+def _may_list(record: Record, run: Run) -> bool:
     """Whether the document, which was not read completely and has no known URL, may list some."""
     is_no_robots = record.outcome in _NO_ROBOTS and record.rows_from is None and record.url.endswith("/robots.txt")
-    return record.outcome not in _ON_PURPOSE and not is_no_robots
+    return not (_is_skipped(record, run) or is_no_robots)
 
 
 def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, Any]:

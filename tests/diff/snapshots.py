@@ -41,6 +41,7 @@ class Doc:
     parent: str | None = f"{SITE}/robots.txt"
     left: str | None = None
     outcome: Outcome = Outcome.READ
+    reason: str | None = None
     names: Sequence[str] = ()
     """Paths of its child documents without a record."""
 
@@ -132,6 +133,7 @@ def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
             found_by=FoundBy.ROBOTS if document.parent else FoundBy.ARGUMENT,
             kind=document.kind,
             outcome=document.outcome,
+            reason=document.reason,
             entries=len(document.entries),
             fresh_at=whens[document.known],
             left=document.left,

@@ -10,6 +10,7 @@ import pytest
 from sitemap_harvest import Kind, Outcome, UrlEntry
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import Alternate, Image, News
+from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 from tests.diff.snapshots import NEVER, OLD, SITE, Doc, at, history
 
 if TYPE_CHECKING:
@@ -327,3 +328,34 @@ def test_entries_that_were_partly_read_are_not_stale(partly_read: int, stale: in
     after.run.partly_read = partly_read
     with compare(before, after) as found:
         assert (found.summary.stale, found.summary.stale_share, found.summary.unread) == (stale, share, 1)
+
+
+@pytest.mark.parametrize(
+    ("document", "arguments", "named", "unread"),
+    [
+        pytest.param(Doc(known=NEVER, outcome=Outcome.FAILED), {}, 1, 1, id="failed"),
+        pytest.param(Doc(known=NEVER, outcome=Outcome.ABSENT), {}, 1, 1, id="absent"),
+        pytest.param(Doc(known=NEVER, outcome=Outcome.INTERRUPTED), {}, 1, 1, id="interrupted"),
+        pytest.param(Doc(known=NEVER, outcome=Outcome.OVER_LIMIT), {}, 1, 1, id="over-limit"),
+        pytest.param(Doc(known=NEVER, outcome=Outcome.READ), {}, 1, 1, id="suspect"),
+        pytest.param(Doc(known=NEVER, outcome=Outcome.SKIPPED, reason="skip"), {}, 0, 0, id="skipped"),
+        pytest.param(Doc(["/1"], known=OLD, outcome=Outcome.SKIPPED, reason="skip"), {}, 1, 0, id="skipped-with-urls"),
+        pytest.param(Doc(known=NEVER, outcome=Outcome.OUT_OF_SCOPE), {}, 0, 0, id="out-of-scope"),
+        pytest.param(
+            Doc(["/1"], known=OLD, outcome=Outcome.SKIPPED, reason=NOT_ASKED_FOR), {}, 1, 1, id="the-run-ended-early"
+        ),
+        pytest.param(
+            Doc(["/1"], known=OLD, outcome=Outcome.SKIPPED, reason=NOT_ASKED_FOR),
+            {"feeds_only": "yes"},
+            1,
+            0,
+            id="feeds-only",
+        ),
+    ],
+)
+def test_documents_that_were_not_read_are_named_and_counted_unless_that_was_the_aim(
+    document: Doc, arguments: dict[str, str], named: int, unread: int
+) -> None:
+    runs = history({S: document}, {S: document}, arguments=[arguments, arguments])
+    with compare(*runs) as found:
+        assert (len(found.summary.stale_sitemaps), found.summary.unread) == (named, unread)
