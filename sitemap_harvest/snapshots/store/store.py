@@ -48,6 +48,7 @@ _STORE = "store.json"
 _SITE = "site.json"
 _SITES = "sites"
 _READ_TWICE = frozenset({"row_ranges", "references"})
+_EMPTY = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
 _SMALL_ROWS = 100  # of a file that is held in memory while its site is open: some 10 KB
 
 
@@ -120,7 +121,12 @@ class Manifest:
     @classmethod
     def read(cls, folder: Folder) -> Self:
         """Read the manifest of *folder*; it is empty if there is none. Raises :exc:`StoreError`."""
-        if (data := folder.read(MANIFEST)) is None:
+        return cls.of(folder.read(MANIFEST), folder)
+
+    @classmethod
+    def of(cls, data: bytes | None, folder: Folder) -> Self:
+        """Return the manifest in *data*, the contents of the file in *folder*; ``None``: there is none."""
+        if data is None:
             return cls()
         try:
             values = json.loads(gzip.decompress(data))
@@ -269,13 +275,19 @@ class History:
         self.site = site
         self.folder = folder
         self._small: dict[str, pa.Table] = {} if earlier is None else earlier._small  # noqa: SLF001 - of the same class
+        self._data: bytes | None = None  # of the manifest, as read
         if manifest is not None:
             self.__dict__["manifest"] = manifest
 
     @cached_property
     def manifest(self) -> Manifest:
         """The runs and files of the site."""
-        return Manifest.read(self.folder)
+        self._data = self.folder.read(MANIFEST)
+        return Manifest.of(self._data, self.folder)
+
+    def is_current(self) -> bool:
+        """Whether the manifest in the folder is the one that was read."""
+        return self.folder.read(MANIFEST) == self._data
 
     def forget(self) -> None:
         """Discard the manifest, so that it is read again on next use."""
@@ -329,20 +341,19 @@ class History:
 
     def tables(self, name: str, runs: Collection[str]) -> Iterator[pa.Table]:
         """Yield the data of *runs* in the table *name*. Raises :exc:`StoreError` if a file is missing or damaged."""
-        wanted = pa.array(sorted(runs), pa.string())
         for file in self.manifest.files:
             if file.table == name and any(file.runs[0] <= run <= file.runs[1] for run in runs):
                 table = self._read(file)
                 if file.runs[0] == file.runs[1]:
                     yield table
                     continue
-                is_wanted = pc.is_in(table.column("run"), wanted)
+                is_wanted = pc.is_in(table.column("run"), pa.array(sorted(runs), pa.string()))
                 yield table if pc.all(is_wanted).as_py() else table.filter(is_wanted)  # which copies
 
     def table(self, name: str, runs: Collection[str]) -> pa.Table:
         """Return the data of *runs* in the table *name*, as for :meth:`tables`."""
-        found = list(self.tables(name, runs))
-        return found[0] if len(found) == 1 else pa.concat_tables([SCHEMAS[name].empty_table(), *found])
+        found = list(self.tables(name, runs)) or [_EMPTY[name]]
+        return found[0] if len(found) == 1 else pa.concat_tables(found)
 
     def _read(self, file: StoredFile) -> pa.Table:
         """Return the data of *file*. What documents list is read for two snapshots, the last one and the next one."""

@@ -196,7 +196,7 @@ class SiteWriter:
         for batch in changes:
             self._table("changes").add(pa.Table.from_batches([batch.arrow]))
         self.flush()
-        if Manifest.read(self.history.folder) != self.history.manifest:
+        if not self.history.is_current():
             raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
         replace_manifest(self.history, self._manifest(run))
         self._remove_others()
