@@ -73,6 +73,7 @@ class Harvest(RunState):
         enable_components(self._spider, self._given.ours, self._spider.harvest_arguments)
         crawler.signals.connect(self.open, signal=signals.spider_opened)
         crawler.signals.connect(self.close, signal=signals.spider_closed)  # before the feeds are closed
+        crawler.signals.connect(self.log_summary, signal=signals.engine_stopped)  # below Scrapy's stats
 
     def open(self) -> None:
         """Read arguments and settings, and open the store. If that fails, the run ends with one line, no traceback."""
@@ -185,7 +186,7 @@ class Harvest(RunState):
         return requests_of(response, self._rules, self.options, callback=parse)
 
     def close(self) -> None:
-        """Complete the records, and log the run in one line, with the documents that were not read."""
+        """Complete the records."""
         if self.runner is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
@@ -198,8 +199,11 @@ class Harvest(RunState):
             self.temporary_store.cleanup()
         if self._pages is not None and (unvisited := self._pages.close()):
             self.logger.info("%s", unvisited)
+
+    def log_summary(self) -> None:
+        """Log the run in one line, with the documents that were not read."""
         summary, logger = self.summary, self.logger
-        if not self.logs_summary:
+        if self.runner is None or not self.logs_summary:
             return
         counts = {"urls": summary.urls, "documents": summary.documents}
         level = INFO if summary.urls or summary.is_stored else WARNING

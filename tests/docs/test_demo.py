@@ -119,6 +119,10 @@ def crawl(emit, output):
     arguments = ("-a", f"site={SITE}", "-a", "root=fixtures/demo", "-a", f"emit={emit}", "-O", str(output))
     run = forked.scrapy("crawl", "sitemap", *arguments, cwd=ROOT, timeout=PATIENCE_SECONDS)
     assert run.returncode == 0, run.stderr
+    *_, total, first, second = run.stderr.splitlines()  # below the stats of Scrapy
+    assert "58 URLs from 11 documents" in total
+    assert f"Failed or incomplete: {SITE}/sitemaps/gift-cards.xml: " in first
+    assert f"Failed or incomplete: {SITE}/sitemaps/stores.xml: " in second
     return [json.loads(line) for line in output.read_text("utf-8").splitlines()]
 
 
