@@ -124,7 +124,7 @@ def test_a_stopped_run_keeps_the_documents_it_has_read_and_the_known_ones(serve,
     assert keep.ledger(site)[NAMES[11]]["reason"] == "the run ended before the document was requested"
     assert [run.complete for run in keep.store.site(site.url).runs] == [True, False]
     site.pages |= {NAMES[9]: urlset("/p9", "/new9")}
-    rest = keep(site, resume="yes")
+    rest = keep(site, resume="yes", settings=SETTINGS)
     assert rest.kinds == {f"/new{number}": "added" for number in (9, 10, 11)}
     assert [path for path in rest.requests if path in NAMES] == [*NAMES[10:], *NAMES[:10]]
     run = keep.store.site(site.url).runs[1].id
