@@ -136,11 +136,14 @@ def test_dictionaries_have_the_values_of_a_json_lines_file(crawl, source):
     assert pq.read_schema(crawl.folder / "out.parquet") == UrlBatch.schema()
 
 
-def test_an_instant_in_a_json_writer_is_an_error_that_names_the_setting(crawl, source):
+def test_an_instant_in_a_json_writer_is_an_error_that_names_the_encoder_and_the_setting(crawl, source):
     run = harvest(crawl, source, "JsonWriter", WRITTEN=str(crawl.folder / "w"), formats=["jsonl"], calm=False)
     assert lines(crawl.folder / "out.jsonl") == []
     assert "TypeError('Object of type datetime is not JSON serializable')" in run.errors[0]
-    assert run.errors[0].endswith('dates as text, set SITEMAP_HARVEST_ITEMS = "dicts"')
+    assert run.errors[0].endswith(
+        ". To write dates, add cls=ScrapyJSONEncoder (from scrapy.utils.serialize) to json.dumps(), "
+        'or set SITEMAP_HARVEST_ITEMS = "dicts"'
+    )
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])

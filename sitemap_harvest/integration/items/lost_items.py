@@ -20,6 +20,10 @@ logger = logging.getLogger(__name__)
 
 _MOST_DROPPED = 100  # dropped items in the log
 _HINT = '. If it needs plain dictionaries, with dates as text, set SITEMAP_HARVEST_ITEMS = "dicts"'
+_JSON_HINT = (
+    ". To write dates, add cls=ScrapyJSONEncoder (from scrapy.utils.serialize) to json.dumps(), "
+    'or set SITEMAP_HARVEST_ITEMS = "dicts"'
+)
 
 
 class ItemLog:
@@ -58,7 +62,7 @@ class ItemLog:
             name,
             _named(item),
             error,
-            _HINT if hint else "",
+            (_JSON_HINT if "JSON" in str(error) else _HINT) if hint else "",
             exc_info=error,
             extra={"spider": spider, "item": item},
         )
