@@ -76,7 +76,7 @@ def test_without_resume_an_interrupted_run_is_dropped(killed, keep):
     [
         pytest.param(lambda folder: _write(folder, "manifest*", b"{"), id="checkpoint-cut"),
         pytest.param(lambda folder: _write(folder, "manifest*", gzip.compress(b"[]")), id="checkpoint-of-another-sort"),
-        pytest.param(lambda folder: _write(folder, "row_ranges-*", b""), id="row_ranges-emptied"),
+        pytest.param(lambda folder: _write(folder, "rows-*", b""), id="rows-emptied"),
         pytest.param(lambda folder: [path.unlink() for path in folder.glob("rows-*")], id="rows-gone"),
     ],
 )
