@@ -103,6 +103,27 @@ CASES = [
         id="mixed-precision",
     ),
     pytest.param(
+        "lastmod/mixed-precision",
+        dated("2026-05", TIME, "2026", DAY, DAY, "2026-10-10T10:10Z", DAY, None),
+        {},
+        (Severity.NOTICE, 4, 4 / 7),
+        [
+            (f"{SITE}/1", 1, "2026-05"),
+            (f"{SITE}/2", 2, TIME),
+            (f"{SITE}/3", 3, "2026"),
+            (f"{SITE}/6", 6, "2026-10-10T10:10Z"),
+        ],
+        id="mixed-precision-of-four-kinds",
+    ),
+    pytest.param(
+        "lastmod/mixed-precision",
+        dated(TIME, "2026", "2026-05", "2026", TIME, "2026-05"),
+        {},
+        (Severity.NOTICE, 4, 2 / 3),
+        [(f"{SITE}/1", 1, TIME), (f"{SITE}/3", 3, "2026-05"), (f"{SITE}/5", 5, TIME), (f"{SITE}/6", 6, "2026-05")],
+        id="mixed-precision-equally-frequent",
+    ),
+    pytest.param(
         "changefreq/contradicts-lastmod",
         [
             dataclasses.replace(one, changefreq=often)
@@ -167,7 +188,8 @@ NEARLY = [
     pytest.param("lastmod/fetch-time", dated(*["2026-11-01T02:49Z"] * 9), SERVED, id="eleven minutes before"),
     pytest.param("lastmod/fetch-time", dated(*["2026-11-01"] * 9), SERVED, id="the day of the request"),
     pytest.param("lastmod/mixed-precision", dated(*[TIME] * 19, DAY), {}, id="one of twenty"),
-    pytest.param("lastmod/mixed-precision", dated(TIME, "2026-10-10T10:10Z", "2026"), {}, id="minutes and seconds"),
+    pytest.param("lastmod/mixed-precision", dated(TIME, "2026-10-10T10:10Z", "2026-10-10T10:10:10.5Z"), {}, id="times"),
+    pytest.param("lastmod/mixed-precision", dated("2026-05", "2026-06"), {}, id="months"),
     pytest.param("lastmod/mixed-precision", dated(TIME, DAY), {"kind": Kind.FEED}, id="mixed feed"),
     pytest.param("changefreq/contradicts-lastmod", dated("2025-11-01", None, changefreq="daily"), {}, id="a year"),
     pytest.param("changefreq/contradicts-lastmod", dated("2020-11-01", changefreq="weekly"), {}, id="weekly"),

@@ -131,22 +131,31 @@ def fetch_time(share: float = 0.9, minutes: float = 10, entries: float = 5) -> s
     "{count:date} ({share}) with another precision than the others, such as {value}",
 )
 def mixed_precision(share: float = 0.05) -> str:
-    """Some dates of a sitemap have a time, others do not.
+    """The dates of a sitemap have different precisions: a year, a month, a day, or a time.
 
-    Both are allowed. Usually the entries come from two sources, and a date without a time
-    is at its midnight for readers that compare instants, so it may be up to a day early.
+    All are allowed. Usually the entries come from several sources. Readers that compare
+    instants take a date for its first instant, so a day may be up to a day early, and a
+    month up to a month. Times count as one precision, with or without seconds and
+    fractions. Counted are the dates without the most frequent precision of the sitemap;
+    of two that are equally frequent, that is the coarser one.
+
+    Spec: https://www.w3.org/TR/NOTE-datetime
 
     Fix: Give all dates of a sitemap with the same precision.
     """
     return f"""
-        with counts as (
-            select sitemap, count(*) as dated, count_if({_HAS_TIME}) as times from sitemap_urls
-            where lastmod is not null and lastmod_precision not in ('year', 'month') group by 1
+        with dates as (
+            select sitemap, loc, position, lastmod_text, if({_HAS_TIME}, 'time', lastmod_precision) as precision
+            from sitemap_urls where lastmod is not null
+        ), counts as (select sitemap, precision, count(*) as dates from dates group by 1, 2),
+        facts as (
+            select sitemap, sum(dates) as dated, max(dates) as usual, arg_max(precision,
+                row(dates, list_position(['time', 'day', 'month', 'year'], precision))) as usual_precision
+            from counts group by 1
         )
-        select sitemap, loc, position, lastmod_text as value, least(times, dated - times) / dated as share
-        from sitemap_urls join counts using (sitemap)
-        where least(times, dated - times) > {share} * dated and ({_HAS_TIME}) = (2 * times <= dated)
-            and lastmod_precision not in ('year', 'month')
+        select sitemap, loc, position, lastmod_text as value, (dated - usual) / dated as share
+        from dates join facts using (sitemap)
+        where precision <> usual_precision and dated - usual > {share} * dated
     """  # noqa: S608 - numbers and our own conditions
 
 
