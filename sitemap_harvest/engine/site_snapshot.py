@@ -377,8 +377,9 @@ class SiteSnapshot:
 
     def partly_read(self, ledger: Iterable[SitemapRecord]) -> int:
         """Return how many entries of the documents in *ledger* were read in this run, of those read only in part."""
-        kept = self.writer.kept
-        return sum(kept[row.url].confirmed for row in ledger if row.left is None and row.url in kept)
+        kept, run = self.writer.kept, self.writer.run_id
+        partly = (row for row in ledger if row.left is None and row.rows_from == run and row.fresh_run != run)
+        return sum(kept[row.url].confirmed for row in partly if row.url in kept)
 
     def has_read(self, url: str) -> bool:
         """Whether an earlier run has read the document at *url*, or found that it lists nothing."""
