@@ -85,6 +85,19 @@ def test_every_problem_has_a_complete_section(code):
     assert ("Some may be missing" in text) == known.loses
 
 
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [
+        pytest.param(r"[Oo]ver\s+(\d+)00\s+\[?rules", len(RULES.keys() | CATALOGUE.keys()), id="rules"),
+        pytest.param(r"[Oo]ver\s+(\d+)00\s+stable\s+codes", len(CATALOGUE), id="codes"),
+    ],
+)
+def test_the_numbers_of_rules_and_codes_are_true(pattern, count):
+    texts = [(ROOT / name).read_text("utf-8") for name in ("README.md", "docs/changelog.md")]
+    found = [int(hundreds) for text in texts for hundreds in re.findall(pattern, text)]
+    assert set(found) == {count // 100}
+
+
 @pytest.mark.parametrize("record", [UrlEntry, SitemapRecord, SiteRecord, Change, ChangeSummary, Finding, AuditSummary])
 def test_every_field_is_in_the_reference(record):
     text = section("items.md", record.__name__)
