@@ -86,7 +86,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Audit. Raises :exc:`HarvestError`."""
     if opts.list_rules or opts.explain:
         return _show_rules(opts, HarvestSettings.from_settings(settings))
-    others = [*opts.targets, *([output.checked_output(opts.output)[0]] if opts.output is not None else [])]
+    others = [*opts.targets]
+    if opts.output is not None:
+        audit_reports.check_data_file(opts.output)
+        others.append(output.checked_output(opts.output)[0])
     reports = audit_reports.AuditReports(opts.reports, others=others)
     limit = None
     if opts.fail_on is not None:
@@ -249,7 +252,7 @@ def _audit(
     if rules and not opts.output:
         found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))
         rows = pa.Table.from_pylist([_row(*one) for one in found])
-        output.show(rows, whole=["severity", "rule"], optional=["documents", "in"])
+        output.show(rows, whole=["severity", "rule"], optional=["documents", "in"], has_separators=True)
     for line in [*_lines(summaries, trust), *nothing]:
         write_line(line)
     if rules and not (opts.output or reports):

@@ -76,6 +76,17 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_data_file(name: str) -> None:
+    """Raise :exc:`ArgumentError` if *name*, a value of ``-O``, has a suffix that only reports have."""
+    suffix = Path(name).suffix.lower()
+    if suffix != ".xml" and (suffix == _HTML or suffix in _RENDERERS):
+        message = (
+            f"output {name}: {suffix} is the suffix of a report, so use --report {name}; "
+            "-O is for the findings as data, as in -O findings.jsonl"
+        )
+        raise ArgumentError("output", name, "a data file", message=message)
+
+
 class AuditReports:
     """The reports of one call of the command."""
 

@@ -235,11 +235,17 @@ def screen_width(file: TextIO | None = None) -> int | None:
 
 
 def show(
-    rows: pa.Table, *, whole: Collection[str] = (), optional: Sequence[str] = (), group: str | None = None
+    rows: pa.Table,
+    *,
+    whole: Collection[str] = (),
+    optional: Sequence[str] = (),
+    group: str | None = None,
+    has_separators: bool = False,
 ) -> None:
     """Print *rows* as a table, which fits a terminal, and has all text elsewhere.
 
     *whole*, *optional* and *group*: columns, as for :func:`~sitemap_harvest.cli.tables.table_lines`.
+    *has_separators*: whether whole numbers are counts, with separators of thousands.
     """
     numbers, unbroken = [], [*whole]
     for field in rows.schema:
@@ -247,7 +253,8 @@ def show(
             numbers.append(field.name)
         elif pa.types.is_temporal(field.type):
             unbroken.append(field.name)
-    cells = [list(map(_text, column.to_pylist(maps_as_pydicts="lossy"))) for column in rows.columns]
+    text = _counted_text if has_separators else _text
+    cells = [list(map(text, column.to_pylist(maps_as_pydicts="lossy"))) for column in rows.columns]
     lines = tables.table_lines(
         rows.column_names,
         list(zip(*cells, strict=True)),
@@ -259,6 +266,10 @@ def show(
     )
     for line in lines:
         _write_line(sys.stdout, line, width=None)
+
+
+def _counted_text(value: Any) -> str:
+    return f"{value:,}" if type(value) is int else _text(value)
 
 
 def _text(value: Any) -> str:

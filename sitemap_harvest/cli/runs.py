@@ -149,7 +149,7 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
                 sys.stdout.write(ascii_json(row, default=str) + "\n")
     elif rows := [_columns(history.site, run) for history in histories for run in history.runs]:
         optional = ["seconds", "documents", "started"]
-        output.show(pa.Table.from_pylist(rows), whole=["run"], optional=optional, group="site")
+        output.show(pa.Table.from_pylist(rows), whole=["run"], optional=optional, group="site", has_separators=True)
         for history, consumers in found:
             for cursor in consumers:
                 received = f"the changes up to {cursor.run}" if cursor.run else "no changes"

@@ -295,6 +295,11 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param([SITE, "--details", "url/fragment"], "--details url/fragment: it needs -O FILE", id="no-output"),
         pytest.param([SITE, "--details", "x/*", "-O", "f.csv"], "--details: 'x/*': unknown rule", id="details"),
         pytest.param([SITE, "-O", "f.nope"], "output f.nope: the suffix must be one of", id="no-format"),
+        pytest.param(
+            [SITE, "-O", "f.html"],
+            "output f.html: .html is the suffix of a report, so use --report f.html; -O is for",
+            id="report-as-output",
+        ),
         pytest.param([SITE, "-s", "SITEMAP_HARVEST_AUDIT=1"], "SITEMAP_HARVEST_AUDIT: it must be", id="setting"),
     ],
 )

@@ -107,6 +107,17 @@ def test_an_output_is_a_file_or_a_format(value: str, expected: tuple[str, str]) 
     assert output.file_and_format(value) == expected
 
 
+@pytest.mark.parametrize(("has_separators", "number"), [(True, "1,234,567"), (False, "1234567")])
+def test_counts_have_separators_of_thousands(
+    capsys: pytest.CaptureFixture[str], number: str, *, has_separators: bool
+) -> None:
+    row = {"count": 1_234_567, "id": "1234567", "share": 1234.5, "is_new": True}
+    output.show(pa.Table.from_pylist([row]), has_separators=has_separators)
+    assert [cell.strip() for cell in capsys.readouterr().out.splitlines()[-1].split("│")] == [
+        number, "1234567", "1234.5", "True"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("value", ["", "rows", "rows.xls", "rows.csv:xls", "CSV.", ":csv"])
 def test_an_unknown_format_is_an_error(value: str) -> None:
     with pytest.raises(ArgumentError, match=f"^output {value}: the suffix must be one of jsonl, "):

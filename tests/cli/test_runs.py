@@ -131,7 +131,11 @@ def test_a_site_that_another_run_has_locked_is_left_unchanged(folder: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param(["--store", "none"], "store 'none': no snapshot store exists there", id="no-store"),
+        pytest.param(
+            ["--store", "none"],
+            "store 'none': no snapshot store exists there; a crawl makes one: sitemap-harvest crawl SITE --store none",
+            id="no-store",
+        ),
         pytest.param(["--store", "s", "c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param(["--store", "s", "--prune", "0"], "--prune 0: it must be a number of runs to keep", id="none"),
         pytest.param(["--store", "s", "--prune", "old"], "--prune old: it must be", id="no-rule"),

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
@@ -180,7 +181,10 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
     folder = Folder.at(path)
     try:
         if (data := folder.read(_STORE)) is None and not create:
-            raise StoreError(f"store {shown(path)!r}: no snapshot store exists there")
+            raise StoreError(
+                f"store {shown(path)!r}: no snapshot store exists there; "
+                f"a crawl makes one: sitemap-harvest crawl SITE --store {quote(shown(path))}"
+            )
         if data is None:
             folder.put(_STORE, json.dumps({"format": FORMAT}).encode())
         else:
