@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -30,6 +31,7 @@ class SiteLocks:
         """Prepare locks for the run with *run_id*."""
         self._store = store
         self._run_id = run_id
+        self._claim = json.dumps({"run": run_id}).encode()
         self._lock: FileLock | None = None
         self._heartbeat_at = 0.0
 
@@ -41,8 +43,8 @@ class SiteLocks:
         elif self._lock is None:
             self._lock = _lock_of(self._store, self._run_id)
             self._lock.acquire(timeout=0)
-        claim = json.dumps({"run": self._run_id}).encode()
-        while not site.create(_CLAIM, claim):
+            (self._store / _RUNNING).write(f"{self._run_id}.claim", self._claim)
+        while not self._write_claim(site):
             if (holder := _holder(site)) == self._run_id:
                 return None
             if holder == "":
@@ -50,6 +52,16 @@ class SiteLocks:
             elif holder is not None and not self._end(holder, site):
                 return holder
         return None
+
+    def _write_claim(self, site: Folder) -> bool:
+        """Write the lock file of *site*, unless there is one; return whether it was written.
+
+        Where possible it is a link to a file of the run: creating and deleting many files takes file systems long.
+        """
+        if self._store.is_local:
+            with suppress(OSError):  # too many links, or another disk
+                return site.link(_CLAIM, f"{self._store}/{_RUNNING}/{self._run_id}.claim")
+        return site.create(_CLAIM, self._claim)
 
     def release(self, site: Folder) -> None:
         """Release the lock, if this run holds it."""
@@ -65,7 +77,7 @@ class SiteLocks:
         """Record that the run has ended."""
         if self._lock is not None:
             self._lock.release()
-            (self._store / _RUNNING).remove(f"{self._run_id}.lock")
+            _remove(self._store, self._run_id)
         elif self._heartbeat_at:
             (self._store / _RUNNING).remove(f"{self._run_id}.json")
 
@@ -88,13 +100,19 @@ class SiteLocks:
                     site.remove(_CLAIM)
         except Timeout:
             return False
-        (self._store / _RUNNING).remove(f"{holder}.lock")
+        _remove(self._store, holder)
         return True
 
 
 def _lock_of(store: Folder, run_id: str) -> FileLock:
     os.makedirs(f"{store}/{_RUNNING}", exist_ok=True)  # noqa: PTH103 - the store knows its files by text
     return FileLock(f"{store}/{_RUNNING}/{run_id}.lock")
+
+
+def _remove(store: Folder, run_id: str) -> None:
+    """Remove the files of a run that is not running any more."""
+    for suffix in ("claim", "lock"):
+        (store / _RUNNING).remove(f"{run_id}.{suffix}")
 
 
 def _holder(site: Folder) -> str | None:

@@ -7,7 +7,8 @@ a file for each table, and document records need not become columns and rows aga
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -48,28 +49,52 @@ def empty_column(column: pa.Field, rows: int) -> pa.Array:
 def values_of_records(records: Sequence[SitemapRecord]) -> Values:
     """Return the values of the fields of *records*."""
     found: Values = {}
-    for field in LedgerBatch.schema():
-        values = [getattr(record, field.name) for record in records]
-        if any(value is not None for value in values) if field.nullable else any(values):
-            found[field.name] = _for_json(values, field.type)
+    for column in _record_columns():
+        values = [getattr(record, column.name) for record in records]
+        if any(values) or (column.nothing is None and values.count(None) < len(values)):
+            found[column.name] = column.for_json(values)
     return found
 
 
 def records_of(values: Mapping[str, list[Any]], rows: int) -> Iterator[SitemapRecord]:
     """Yield *values* as document records."""
-    columns = [values_in(values, field, rows) for field in LedgerBatch.schema()]
-    names = LedgerBatch.schema().names
-    for row in zip(*columns, strict=True):
-        yield LedgerBatch.row_of(dict(zip(names, row, strict=True)))
+    columns = _record_columns()
+    nothing = {column.name: column.nothing for column in columns}
+    found = [(column.name, column.of_json(values[column.name])) for column in columns if column.name in values]
+    for row in range(rows):
+        yield LedgerBatch.row_of(nothing | {name: column[row] for name, column in found})
 
 
-def values_in(values: Mapping[str, list[Any]], column: pa.Field, rows: int) -> list[Any]:
-    """Return the *rows* values of *column*, with instants as such."""
-    if (found := values.get(column.name)) is None:
-        return [_nothing(column)] * rows
-    if pa.types.is_timestamp(column.type):
-        return [None if one is None else _EPOCH + one * _MICROSECOND for one in found]
-    return found
+def record_values(values: Mapping[str, list[Any]], name: str, rows: int) -> list[Any]:
+    """Return the *rows* values of the field *name* of document records."""
+    column = _record_columns()[LedgerBatch.schema().get_field_index(name)]
+    return [column.nothing] * rows if name not in values else column.of_json(values[name])
+
+
+class _Column(NamedTuple):
+    """A field of document records."""
+
+    name: str
+    kind: pa.DataType
+    is_instant: bool
+    nothing: Any
+    """Its value in a column that is left out."""
+
+    def for_json(self, values: list[Any]) -> list[Any]:
+        if self.is_instant:
+            return [None if one is None else (one - _EPOCH) // _MICROSECOND for one in values]
+        return list(plain_values(values, self.kind))
+
+    def of_json(self, values: list[Any]) -> list[Any]:
+        return [None if one is None else _EPOCH + one * _MICROSECOND for one in values] if self.is_instant else values
+
+
+@cache
+def _record_columns() -> list[_Column]:
+    return [
+        _Column(field.name, field.type, pa.types.is_timestamp(field.type), _nothing(field))
+        for field in LedgerBatch.schema()
+    ]
 
 
 def _nothing(column: pa.Field) -> Any:
@@ -78,9 +103,3 @@ def _nothing(column: pa.Field) -> Any:
     if pa.types.is_boolean(column.type):
         return False
     return [] if pa.types.is_list(column.type) else "" if pa.types.is_string(column.type) else 0
-
-
-def _for_json(values: list[Any], kind: pa.DataType) -> list[Any]:
-    if pa.types.is_timestamp(kind):
-        return [None if one is None else (one - _EPOCH) // _MICROSECOND for one in values]
-    return list(plain_values(values, kind))

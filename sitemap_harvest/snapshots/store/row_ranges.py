@@ -24,6 +24,8 @@ class Intervals:
     @classmethod
     def of(cls, start: np.ndarray, count: np.ndarray) -> Self:
         """Merge intervals that may overlap, in any order."""
+        if len(start) == 1 and count[0]:  # most documents of a store have never changed
+            return cls(start, count)
         return cls(*_swept(start, count, _NONE, _NONE))
 
     @classmethod

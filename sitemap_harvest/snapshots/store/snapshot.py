@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sitemap_harvest import frames
 from sitemap_harvest.errors import StoreError, there_is_no
 from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
-from sitemap_harvest.snapshots.store.manifest_values import records_of, values_in
+from sitemap_harvest.snapshots.store.manifest_values import record_values, records_of
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import RowStore
 from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS
@@ -88,8 +88,7 @@ class Snapshot:
         if self._small is None or self._small.values is None:
             return [self.sitemaps()[name].to_pylist() for name in names]
         with self._small.reading(self._history.folder):
-            schema = LedgerBatch.schema()
-            return [values_in(self._small.values, schema.field(name), self._small.count) for name in names]
+            return [record_values(self._small.values, name, self._small.count) for name in names]
 
     def pages(self) -> pa.Table:
         """Return the pages that the last probe of the run looked at, with the columns of :class:`PageRecord`."""
@@ -245,9 +244,8 @@ class Snapshot:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         """The index of each document with rows, by URL."""
-        with_rows = np.unique(self.listed.document)
-        urls = self.sitemaps().column("url").take(pa.array(with_rows)).to_pylist()
-        return dict(zip(urls, with_rows.tolist(), strict=True))
+        (urls,) = self.columns("url")
+        return {urls[number]: number for number in np.unique(self.listed.document).tolist()}
 
     def row_ranges_of(self, document: str) -> RowRanges:
         """Return the rows that the document with that URL lists, by position; none if it is not in the snapshot."""

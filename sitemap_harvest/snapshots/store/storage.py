@@ -106,6 +106,18 @@ class Folder:
             self.remove(part)
         return True
 
+    def link(self, name: str, path: str) -> bool:
+        """Make the file *name* a link to the local file at *path* unless it exists; return whether it was made.
+
+        Raises :exc:`OSError`, also if the file system has no links.
+        """
+        self._files.create_dir(self.path)
+        try:
+            os.link(path, f"{self.path}/{name}")
+        except FileExistsError:
+            return False
+        return True
+
     def open(self, name: str) -> pa.NativeFile:
         """Open the file *name* for random access."""
         return self._files.open_input_file(f"{self.path}/{name}")

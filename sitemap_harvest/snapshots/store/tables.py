@@ -6,6 +6,7 @@ import hashlib
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -55,6 +56,7 @@ SCHEMAS = {
 }
 
 FILE_ROWS = 20_000  # per file: some 10 MB of rows in memory
+_SMALL_ROWS = 100
 _FEW_ROWS = 20
 """With fewer rows, only the texts of robots.txt are compressed: a file has 30 columns, and each is compressed alone."""
 _IN_MANIFEST = frozenset({"row_ranges", "references", "sitemaps"})
@@ -182,7 +184,7 @@ class TableWriter:
 def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None = None) -> pa.Table:
     """Return the data of a file: *columns* (``None``: all) of its table. Raises :exc:`StoreError` if it is damaged."""
     schema = SCHEMAS[stored.table]
-    if columns is not None:
+    if columns is not None and (columns := list(columns)) != schema.names:
         schema = pa.schema([schema.field(name) for name in columns])
     if stored.values is not None:
         with stored.reading(folder):
@@ -196,22 +198,28 @@ def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None
             parquet = pq.ParquetFile(file, pre_buffer=False)
             names = [name for name in parquet.schema_arrow.names if name in schema.names]
             # Each reader thread would have its own allocator arena, whose free memory the others cannot use.
-            return _with_all_columns(parquet.read(names, use_threads=False), schema, stored.count)
+            return _with_all_columns(parquet.read(names, use_threads=False), schema, stored.table, stored.count)
     except (OSError, pa.ArrowException) as error:
         raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
 
 
-def _with_all_columns(data: pa.Table, schema: pa.Schema, rows: int) -> pa.Table:
-    """Return *data*, which has *rows* rows, with the columns of *schema*."""
-    names = set(data.schema.names)
+def _with_all_columns(data: pa.Table, schema: pa.Schema, table: str, rows: int) -> pa.Table:
+    """Return *data*, *rows* rows of *table*, with the columns of *schema*."""
+    found = dict(zip(data.schema.names, data.columns, strict=True))
+    missing = _missing(table, rows) if rows <= _SMALL_ROWS else None
     columns = []
     for one in schema:
-        if one.name not in names:  # the column was empty, or did not exist when it was written
-            columns.append(empty_column(one, rows))
-            continue
-        column = data.column(one.name)
-        columns.append(column if column.type == one.type else column.cast(one.type))
+        if (column := found.get(one.name)) is None:  # it was empty, or did not exist when it was written
+            columns.append(missing[one.name] if missing is not None else empty_column(one, rows))
+        else:
+            columns.append(column if column.type == one.type else column.cast(one.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+@lru_cache(maxsize=50)
+def _missing(table: str, rows: int) -> dict[str, pa.Array]:
+    """Return each column of *table* as if it had been left out: a run may read thousands of tables of a few rows."""
+    return {column.name: empty_column(column, rows) for column in SCHEMAS[table]}
 
 
 def row_ranges_table(schema: pa.Schema, row_ranges: RowRanges, **facts: str | int) -> pa.Table:

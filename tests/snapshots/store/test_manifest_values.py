@@ -13,9 +13,9 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef
 from sitemap_harvest.snapshots.store import History, tables
 from sitemap_harvest.snapshots.store.manifest_values import (
+    record_values,
     records_of,
     table_of,
-    values_in,
     values_of,
     values_of_records,
 )
@@ -37,7 +37,7 @@ def test_document_records_come_back_whole(rows):
     table = pa.Table.from_batches([LedgerBatch.of(rows).arrow])
     assert table_of(values, table.schema, len(rows)).equals(table)
     for name in ("url", "depth", "complete", "fresh_at"):
-        assert values_in(values, table.schema.field(name), len(rows)) == table[name].to_pylist()
+        assert record_values(values, name, len(rows)) == table[name].to_pylist()
 
 
 @given(st.lists(records.records_of(SitemapRef), max_size=3))
