@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sitemap_harvest.audit import RULES
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.model import FoundBy, Image, Kind, News, Outcome, SitemapRef
-from tests.audit.auditing import SITE, audit_of_web, audited, seen, urls
+from tests.audit.auditing import SITE, audit_of_web, audited, dated, seen, urls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -260,6 +261,31 @@ def test_a_rule_and_what_nearly_trips_it(
         run = given if "result" in given else {}
         documents = {ROBOTS: ([], robots)} if run else given
         assert [*map(seen, audited(tmp_path / name, rule, documents, **run))] == wanted, name
+
+
+@pytest.mark.parametrize(
+    ("of_index", "newest", "is_stale"),
+    [
+        pytest.param("2025", "2026-01-02", False, id="year"),
+        pytest.param("2025", "2026-01-03", True, id="a-year-before"),
+        pytest.param("2026-02", "2026-03-02", False, id="month"),
+        pytest.param("2026-02", "2026-03-03", True, id="a-month-before"),
+        pytest.param("2026-02-01", "2026-02-03", False, id="day"),
+        pytest.param("2026-02-01", "2026-02-04", True, id="a-day-before"),
+        pytest.param("2026-02-01T12:00Z", "2026-02-02T12:00Z", False, id="time"),
+        pytest.param("2026-02-01T12:00Z", "2026-02-02T12:01Z", True, id="a-time-before"),
+    ],
+)
+def test_a_date_of_an_index_may_mean_its_last_instant(
+    of_index: str, newest: str, tmp_path: Path, *, is_stale: bool
+) -> None:
+    date = read_date(of_index)
+    documents = {
+        INDEX: (refs(S, lastmod=date and date.value, lastmod_text=of_index), index),
+        S: (dated("2020-01-01", newest), child),
+    }
+    found = audited(tmp_path, "sitemap/index-lastmod-stale", documents)
+    assert [one.samples[0].value for one in found] == [f"{of_index}, but the newest entry is from {newest}"] * is_stale
 
 
 def test_the_home_page_may_be_listed_as_its_index_file(tmp_path: Path) -> None:

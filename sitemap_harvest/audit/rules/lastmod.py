@@ -77,7 +77,7 @@ def one_stamp(share: float = 0.9, entries: float = 20) -> str:
     It is the date of a build or of a migration instead of that of each page. Search
     engines notice that the pages have not changed, and then ignore the dates of the site.
     Times count as the same within one minute; dates without a time count as the same only
-    if no entry has a time. News sitemaps do not count.
+    if no entry has a time. Years, months and news sitemaps do not count.
 
     Spec: https://developers.google.com/search/docs/crawling-indexing/sitemaps/build-sitemap
 

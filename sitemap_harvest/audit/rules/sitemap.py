@@ -295,7 +295,7 @@ def index_lastmod_stale(days: float = 1) -> str:
     """The ``lastmod`` of a sitemap in its index is older than the newest entry of the sitemap.
 
     Search engines use it to decide which sitemaps to read again, so they miss new
-    entries.
+    entries. A year, a month or a day may mean its last instant.
 
     Spec: https://www.sitemaps.org/protocol.html#sitemapIndexTagDefinitions
 
@@ -314,9 +314,10 @@ def index_lastmod_stale(days: float = 1) -> str:
         from children c
         join sitemaps s on s.url = c.sitemap and s.kind = 'index'
         join newest on newest.key = c.key
-        -- A date without a time may mean its last instant.
-        where newest.lastmod > c.lastmod + to_hours((24 * {days})::int)
-            + to_hours(if(contains(c.lastmod_text, ':'), 0, 24))
+        where newest.lastmod > period_end(c.lastmod, case
+            when regexp_full_match(c.lastmod_text, '\\s*\\d{{4}}\\s*') then 'year'
+            when regexp_full_match(c.lastmod_text, '\\s*\\d{{4}}-\\d\\d\\s*') then 'month'
+            when contains(c.lastmod_text, ':') then 'second' else 'day' end) + to_hours((24 * {days})::int)
     """  # noqa: S608 - a number
 
 
