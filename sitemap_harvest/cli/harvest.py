@@ -85,6 +85,11 @@ class HarvestCommand(BaseRunSpiderCommand):
 
         end_start()
         escape_log()
+        if opts.set:
+            from sitemap_harvest.cli.harvest_process import typos
+
+            for warning in typos(one.partition("=")[0] for one in opts.set):
+                output.tell(warning)
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
         try:
             outcome = import_module(f"sitemap_harvest.cli.{opts.action}").run(opts, self.settings)

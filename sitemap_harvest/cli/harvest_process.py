@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from sitemap_harvest.cli.start import begin_start, end_start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy.settings import Settings
 
@@ -45,7 +45,8 @@ def main() -> None:
     escape_log()
     process = AsyncCrawlerProcess(settings)
     start_log(settings)
-    warn_of_typos(job["settings"])
+    for warning in typos(job["settings"]):
+        logging.getLogger("sitemap_harvest").warning("%s", warning)
     crawler = process.create_crawler(SitemapSpider)
     left: list[bool] = []
 
@@ -71,14 +72,14 @@ def main() -> None:
     sys.exit(1 if process.bootstrap_failed else 0)
 
 
-def warn_of_typos(names: Iterable[str]) -> None:
-    """Log a warning for each of *names* that is no setting of Scrapy, but similar to one."""
+def typos(names: Iterable[str]) -> Iterator[str]:
+    """Yield a warning for each of *names* that is no setting of Scrapy, but similar to one."""
     from scrapy.settings import Settings
 
     known = [str(name) for name in Settings()]
     for name in names:
         if name not in known and (meant := get_close_matches(name, known, 1, _LIKENESS)):
-            logging.getLogger("sitemap_harvest").warning("Unknown setting %s; did you mean %s?", name, meant[0])
+            yield f"Unknown setting {name}; did you mean {meant[0]}?"
 
 
 def settings_of(job: Mapping[str, Any]) -> Settings:

@@ -70,6 +70,9 @@ def _argument_for(target: str) -> str:
         raise _error(target, f"TARGET is empty: give {TARGET}")
     if equals and name in ARGUMENTS:
         raise _error(target, f"TARGET {target!r} is an argument, not a target; write {target}")
+    if target in ARGUMENTS and not Path(target).exists():
+        message = f"TARGET {target!r} is the name of an argument: write {target}=VALUE; if it is a host, write https://{target}"
+        raise _error(target, message)
     if "://" in target:
         return "site" if is_site(target) else "sitemap"
     if os.path.exists(target):  # noqa: PTH110 - Path raises on a long text

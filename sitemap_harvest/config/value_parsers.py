@@ -157,7 +157,8 @@ def pattern(value: Any) -> re.Pattern[str]:
     try:
         return re.compile(str(value))
     except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidValueError(f"a regular expression ({error})", part=value) from error
+        hint = r"; for URLs that end with .html, write \.html$" if str(value).startswith("*") else ""  # no glob
+        raise InvalidValueError(f"a regular expression ({error}){hint}", part=value) from error
 
 
 whole_or_all = parser("a whole number, 1 or more, or all", _whole_or_all)

@@ -68,6 +68,13 @@ def test_the_closing_table_of_a_run_that_ends_early_counts_unread_documents(tmp_
     assert "the search is unfinished" not in run.stderr
 
 
+def test_a_setting_with_a_typo_is_named(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    run = harvest("crawl", "s.xml", "-s", "CONCURRENT_REQUEST=3", "-s", "MY_OWN=4", cwd=tmp_path)
+    assert run.stderr.count("Unknown setting") == 1
+    assert run.stderr.startswith("Unknown setting CONCURRENT_REQUEST; did you mean CONCURRENT_REQUESTS?\n")
+
+
 def test_a_page_in_the_place_of_a_site_is_recognized(tmp_path: Path) -> None:
     with Site({"/shop/": HOME}) as site:
         run = harvest("crawl", f"{site.url}/shop/", cwd=tmp_path)

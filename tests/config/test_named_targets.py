@@ -82,6 +82,7 @@ def test_what_a_target_is(target: str, name: str) -> None:
         pytest.param("http:me:secret@a.example", r"write http://\*\*\*@a.example$", id="no-slashes"),
         pytest.param("", "TARGET is empty", id="empty"),
         pytest.param("site=a.example", "write site=a.example", id="argument"),
+        pytest.param("site", "an argument: write site=VALUE; if it is a host, write https://site$", id="name"),
     ],
 )
 def test_targets_that_nobody_meant_are_rejected(target: str, words: str) -> None:

@@ -126,7 +126,7 @@ def test_an_invalid_value_is_reported_with_the_accepted_ones(name: str, value: A
     ("value", "wrong", "why"),
     [
         pytest.param("(", "(", "missing ), unterminated subpattern at position 0", id="bracket"),
-        pytest.param("fine *", "*", "nothing to repeat at position 0", id="second"),
+        pytest.param("fine +", "+", "nothing to repeat at position 0", id="second"),
         pytest.param(["a", "[z-a]"], "[z-a]", "bad character range z-a at position 1", id="list"),
         pytest.param(r"\Z{2", r"\Z{2", None, id="strange-but-right"),
     ],
@@ -159,3 +159,8 @@ def test_one_day_may_be_both_since_and_until() -> None:
     assert config(since="2025-03-02", until="2025-03-02").filters == Filters(
         since=day("2025-03-02"), until=day("2025-03-02")
     )
+
+
+def test_a_glob_is_an_error_that_shows_a_pattern() -> None:
+    with pytest.raises(ArgumentError, match=r"position 0\); for URLs that end with \.html, write \\.html\$$"):
+        config(include="*.html")
