@@ -65,7 +65,7 @@ class Snapshot:
         return self._ledger
 
     @cached_property
-    def _small(self) -> StoredFile | None:
+    def _in_manifest(self) -> StoredFile | None:
         """The document records in the manifest, if that has them."""
         if self._ledger is not None:
             return None
@@ -76,19 +76,19 @@ class Snapshot:
 
     def records(self) -> Iterator[SitemapRecord]:
         """Yield the rows of :meth:`sitemaps`."""
-        if self._small is not None and self._small.values is not None:
-            with self._small.reading(self._history.folder):
-                yield from records_of(self._small.values, self._small.count)
+        if self._in_manifest is not None and self._in_manifest.values is not None:
+            with self._in_manifest.reading(self._history.folder):
+                yield from records_of(self._in_manifest.values, self._in_manifest.count)
             return
         for batch in self.sitemaps().to_batches():
             yield from LedgerBatch(batch).rows()
 
     def columns(self, *names: str) -> list[list[Any]]:
         """Return the values of the columns *names* of :meth:`sitemaps`."""
-        if self._small is None or self._small.values is None:
+        if self._in_manifest is None or self._in_manifest.values is None:
             return [self.sitemaps()[name].to_pylist() for name in names]
-        with self._small.reading(self._history.folder):
-            return [record_values(self._small.values, name, self._small.count) for name in names]
+        with self._in_manifest.reading(self._history.folder):
+            return [record_values(self._in_manifest.values, name, self._in_manifest.count) for name in names]
 
     def pages(self) -> pa.Table:
         """Return the pages that the last probe of the run looked at, with the columns of :class:`PageRecord`."""
@@ -150,7 +150,7 @@ class Snapshot:
 
     def _of_documents(self, name: str) -> tuple[pa.Table, np.ndarray]:
         """Return the rows of the table *name* for the documents of the snapshot, and the document index of each."""
-        if self._small is not None:
+        if self._in_manifest is not None:
             return self._of_few_documents(name)
         ledger = self.sitemaps()
         runs = pc.if_else(pc.is_null(ledger["left"]), ledger["rows_from"], pa.scalar(None, pa.string()))

@@ -56,13 +56,14 @@ SCHEMAS = {
 }
 
 FILE_ROWS = 20_000  # per file: some 10 MB of rows in memory
-_SMALL_ROWS = 100
+_SMALL_ROWS = 100  # of a table whose missing columns are kept for the next one
 _FEW_ROWS = 20
 """With fewer rows, only the texts of robots.txt are compressed: a file has 30 columns, and each is compressed alone."""
 _IN_MANIFEST = frozenset({"row_ranges", "references", "sitemaps"})
 """Tables of which little data is kept in the manifest. Every run reads them, and most sites have few documents: JSON
 that is there anyway takes less time than three files. Other programs may need rows and changes, which are files."""
-_FEW_BYTES = 8_000  # of such data: some ten documents
+_FEW_BYTES = 8_000
+"""Of data in the manifest: some ten documents; of a file that is not compressed, as that takes longer than its data."""
 _FEW_VALUES = [
     "site", "sitemap", "lastmod_precision", "lastmod_zoned", "changefreq", "priority", "in_scope", "scope_reason",
     "run", "document", "found_by",
@@ -103,7 +104,7 @@ class StoredFile:
         """Raise :exc:`StoreError` if reading the data within fails."""
         try:
             yield
-        except (OSError, pa.ArrowException, TypeError, ValueError, KeyError) as error:
+        except (OSError, pa.ArrowException, TypeError, ValueError, LookupError) as error:
             raise StoreError(f"{folder}/{self.name} cannot be read: {error}") from error
 
 
@@ -111,7 +112,7 @@ class TableWriter:
     """Writes the data of one table to files of some :data:`FILE_ROWS` rows, or fewer after :meth:`flush`."""
 
     def __init__(self, folder: Folder, name: str, table: str, runs: tuple[str, str]) -> None:
-        """Write the data of *table* to the files *name*-0001.parquet and so on of *folder*.
+        """Write the data of *table* to the files *name*-0001.parquet and so on of *folder*, or to the manifest.
 
         *runs* as for :class:`StoredFile`.
         """
@@ -186,10 +187,9 @@ def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None
     schema = SCHEMAS[stored.table]
     if columns is not None and (columns := list(columns)) != schema.names:
         schema = pa.schema([schema.field(name) for name in columns])
-    if stored.values is not None:
-        with stored.reading(folder):
+    with stored.reading(folder):
+        if stored.values is not None:
             return table_of(stored.values, schema, stored.count)
-    try:
         with folder.open(stored.name) as file:
             if file.size() != stored.bytes:
                 raise StoreError(
@@ -199,8 +199,6 @@ def read_table(folder: Folder, stored: StoredFile, columns: Iterable[str] | None
             names = [name for name in parquet.schema_arrow.names if name in schema.names]
             # Each reader thread would have its own allocator arena, whose free memory the others cannot use.
             return _with_all_columns(parquet.read(names, use_threads=False), schema, stored.table, stored.count)
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"{folder}/{stored.name} cannot be read: {error}") from error
 
 
 def _with_all_columns(data: pa.Table, schema: pa.Schema, table: str, rows: int) -> pa.Table:

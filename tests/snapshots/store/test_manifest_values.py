@@ -70,6 +70,7 @@ def test_little_data_is_in_the_manifest_and_rows_are_in_files(tmp_path):
         pytest.param({"url": [S], "depth": ["none"]}, id="another-type"),
         pytest.param({"url": [S], "fetched_at": ["2026"]}, id="no-instant"),
         pytest.param({"url": [S, S]}, id="too-many-values"),
+        pytest.param({"url": []}, id="too-few-values"),
         pytest.param({"url": [S], "found_by": ["magic"]}, id="an-unknown-word"),
     ],
 )
