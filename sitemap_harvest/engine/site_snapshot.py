@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -48,6 +49,9 @@ _AS_BEFORE = (
 WRITE_ERRORS = (OSError, pa.ArrowException)
 """Errors that mean that a store cannot be written."""
 _WITH_RULES = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.NOT_A_SITEMAP})
+MOST_NEW_UNWANTED = 1_000
+"""Maximum number of records for new children of one document that the user does not want: an index may name 100,000 of
+them. The URLs of the others are only newly known once the user wants them."""
 _MANY_REFERENCES = 10_000  # releasing memory takes milliseconds, and a run may have a million sites
 _OF_THE_STORE = ("rows_from", "fresh_at", "fresh_run", "read_at", "absent_runs")
 
@@ -83,6 +87,7 @@ class SiteSnapshot:
         self._latest: dict[str, SitemapRecord] = {}  # the last record of each document
         self.unwanted: set[str] = set()
         """Keys of documents that the user does not want, and that the snapshot has no record of."""
+        self._new_unwanted: Counter[str] = Counter()
         self._taken_over = {document_key(url): kept for url, kept in writer.kept.items()}
         self._recalled: set[str] = set()
         self.is_search_postponed = False
@@ -345,17 +350,18 @@ class SiteSnapshot:
         """Whether the snapshot needs no record of the document *key*, which the last one has none of either.
 
         The user does not want it, and its parent, which is in the snapshot, names it: an
-        index may have 100,000 such children. In a later run, a child that is new needs a
-        record: its URLs count as new.
+        index may have 100,000 such children. In a later run, some of those that are new
+        need a record: their URLs are new once the user wants them.
         """
         if record.outcome is not Outcome.SKIPPED or record.parent is None or not _is_unread(record):
             return False
         parent = self._known.get(lister := document_key(record.parent))
         is_old = parent is not None and parent.left is None and key in self._lists_before.get(lister, ())
-        if self._known and not is_old:
-            return False
         kept = self.writer.kept.get(self._address(record.parent))
-        return is_old if kept is None or kept.references is None else True
+        if is_old or (not self._known and kept is not None and kept.references is not None):
+            return True
+        self._new_unwanted[lister] += 1
+        return self._new_unwanted[lister] > MOST_NEW_UNWANTED
 
     def observed(self, after: Mapping[str, SitemapRecord]) -> dict[str, list[int]]:
         """Return the statistics of the dates of each index up to this run, whose records by key are *after*."""

@@ -9,6 +9,7 @@ import pytest
 
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.engine import site_snapshot
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
 from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.snapshots.store import open_store
@@ -82,6 +83,20 @@ def test_unwanted_children_that_are_new_have_a_record_so_that_their_urls_are_add
         assert result.changes == set()
         assert stored(snapshot) == [ROBOTS, TOP, SHOP, BLOG[1]]
     assert visit(site)[0].changes == {("added", f"{BLOG[1]}/page")}
+
+
+def test_of_many_new_unwanted_children_only_the_first_have_a_record(visit, monkeypatch) -> None:
+    monkeypatch.setattr(site_snapshot, "MOST_NEW_UNWANTED", 1)
+    visit(web(SHOP), skip="/b")
+    site = web(SHOP, *BLOG)
+    for _ in range(2):
+        result, snapshot = visit(site, skip="/b")
+        assert set(BLOG) < result.records.keys()
+        assert result.changes == set()
+        assert stored(snapshot) == [ROBOTS, TOP, SHOP, BLOG[0]]
+    result, snapshot = visit(site)
+    assert result.changes == {("added", f"{BLOG[0]}/page")}
+    assert snapshot.run.changes["newly_known"] == 1
 
 
 def test_an_unwanted_child_that_is_also_named_in_robots_txt_is_read(visit) -> None:
