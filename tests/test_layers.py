@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "dates",
     "escape",
+    "text_width",
     "files",
     "frames",
     "urls",

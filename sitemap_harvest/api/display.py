@@ -6,6 +6,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.escape import visible
+from sitemap_harvest.text_width import cell_len, middle_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 _ROWS = 5
 _FAILURES = 10
-_WIDTH = 100  # characters; a terminal may be wider, but the text may go to a file
-_WIDEST = 80  # characters of a cell in HTML
+_WIDTH = 100  # terminal cells; a terminal may be wider, but the text may go to a file
+_WIDEST = 80  # terminal cells of a cell in HTML
 _MAIN_COLUMNS = {
     "urls": ("loc", "lastmod", "priority"),
     "sitemaps": ("url", "kind", "outcome", "entries"),
@@ -40,18 +41,16 @@ def table_as_text(name: str, table: pa.Table) -> str:
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the widths of columns that fit; the widest one is cut first."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     while sum(widths) + 2 * (len(widths) - 1) > _WIDTH:
         widths[widths.index(max(widths))] -= 1
     return widths
 
 
 def _cell(text: str, width: int) -> str:
-    """Return *text* with that width; a longer one is cut in the middle, because URLs differ at their ends."""
-    if len(text) > width:
-        half = (width - 1) // 2
-        text = f"{text[: width - 1 - half]}…{text[len(text) - half :]}"
-    return text.ljust(width)
+    """Return *text*, cut or padded to *width*."""
+    text = middle_cut(text, width)
+    return text + " " * (width - cell_len(text))
 
 
 def table_as_html(name: str, table: pa.Table) -> str:
@@ -127,7 +126,7 @@ def _text(value: Any) -> str:
 def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     def cells(tag: str, texts: Sequence[str]) -> Iterator[str]:
         for text in texts:
-            shown = _cell(text, min(len(text), _WIDEST))
+            shown = middle_cut(text, _WIDEST)
             yield f"<{tag} style='text-align: left' title='{html.escape(text)}'>{html.escape(shown)}</{tag}>"
 
     body = "".join(f"<tr>{''.join(cells('td', row))}</tr>" for row in rows)

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.cli.tables import cell_len, fitted, head_cut, middle_cut, table_lines
+from sitemap_harvest.cli.tables import fitted, table_lines
 from sitemap_harvest.escape import visible
 from sitemap_harvest.model import ChangeBatch, ChangeKind
+from sitemap_harvest.text_width import cell_len, head_cut, middle_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

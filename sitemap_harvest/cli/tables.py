@@ -1,7 +1,7 @@
-"""Tables that fit the width of a terminal, and text cut in the middle.
+"""Tables and lines of text that fit the width of a terminal.
 
-Pure: knows neither terminals nor files. Widths are in terminal cells, of which a Chinese
-character takes two. Text must be free of control characters (see ``escape.visible``).
+Pure: knows neither terminals nor files. Widths are in terminal cells, as in
+``text_width``. Text must be free of control characters (see ``escape.visible``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import groupby
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
-from rich import cells
+from sitemap_harvest.text_width import CUT, beginning, cell_len, middle_cut
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,6 @@ _LEAST = 24  # of a column that may be cut: run IDs (23) and times (19) always f
 _LEAST_OF_SHORT, _SHORT = 12, 36  # of a column of texts of at most 36, which are wrapped
 _SAME = 4  # characters of long values that are shown before their first difference
 _MOST_LINES = 6  # of a cell
-_CUT = "…"
 _UNBROKEN = re.compile(
     r"(?:\(for help: |(?<=: ))(?:sitemap-harvest|scrapy harvest) [^);]*|(?<![^\s=(])'[^']*'(?![^\s,;:.)])"
 )
@@ -124,7 +123,7 @@ def _common_start(cells: Iterable[str], excess: int) -> str:
 
 
 def _without_start(cell: str, start: str) -> str:
-    return f"{_CUT}{cell[len(start) :]}" if start and cell else cell
+    return f"{CUT}{cell[len(start) :]}" if start and cell else cell
 
 
 def _widths(
@@ -202,39 +201,5 @@ def wrapped(text: str, width: int, *, most: int | None = None, cuts: bool = True
         else:
             lines.append(short)
     if most is not None and len(lines) > most:
-        lines[most - 1 :] = [f"{_head(lines[most - 1], width - 1)}{_CUT}"]
+        lines[most - 1 :] = [f"{beginning(lines[most - 1], width - 1)}{CUT}"]
     return lines
-
-
-def middle_cut(text: str, width: int) -> str:
-    """Return *text* with ``…`` in place of its middle if it is wider than *width*: URLs differ at their ends."""
-    if cell_len(text) <= width:
-        return text
-    head = _head(text, (width - 1) * 2 // 5)
-    return f"{head}{_CUT}{_tail(text, width - 1 - cell_len(head))}"
-
-
-def head_cut(text: str, width: int) -> str:
-    """Return *text* with ``…`` in place of its end if it is wider than *width*."""
-    return text if cell_len(text) <= width else f"{_head(text, width - 1)}{_CUT}"
-
-
-def cell_len(text: str) -> int:
-    """Return the width of *text*."""
-    return len(text) if text.isascii() else cells.cell_len(text)
-
-
-def _head(text: str, width: int) -> str:
-    """Return the beginning of *text* that fits *width*."""
-    text = text[: 2 * width]  # combining characters have no width, but a text may have any number of them
-    while cell_len(text) > width:
-        text = text[:-1]
-    return text
-
-
-def _tail(text: str, width: int) -> str:
-    """Return the end of *text* that fits *width*; it does not begin with a combining character."""
-    text = text[-2 * width :] if width > 0 else ""
-    while text and (cell_len(text) > width or not cell_len(text[0])):
-        text = text[1:]
-    return text

@@ -15,9 +15,10 @@ from rich.filesize import decimal
 from rich.text import Text
 
 from sitemap_harvest.cli.parsers import PROGRAM
-from sitemap_harvest.cli.tables import NARROWEST, fitted, middle_cut, wrapped
+from sitemap_harvest.cli.tables import NARROWEST, fitted, wrapped
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import CATALOGUE, Kind, Severity
+from sitemap_harvest.text_width import middle_cut
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sitemap_harvest.cli.tables import NARROWEST, fitted, head_cut, middle_cut, table_lines, wrapped
+from sitemap_harvest.cli.tables import NARROWEST, fitted, table_lines, wrapped
 from sitemap_harvest.escape import visible
+from tests.test_text_width import URLS
 
 pytestmark = pytest.mark.quick
 
@@ -126,23 +127,8 @@ def test_an_empty_table_has_a_head() -> None:
     assert list(table_lines(["loc", "n"], [], width=40)) == ["loc ┃ n", "━━━━╇━━"]
 
 
-URLS = [
-    "https://a.example/" + "x" * 200,
-    "https://a.example/" + "目录" * 50,
-    "https://a.example/" + "قائمة" * 20,
-    "https://a.example/e" + "\u0301" * 100,
-]
-
-
 def test_an_empty_table_may_have_names_of_several_words() -> None:
     assert list(table_lines(["first name"], [], width=80)) == ["first name", "━━━━━━━━━━"]
-
-
-def test_long_urls_are_cut_in_the_middle() -> None:
-    assert middle_cut(URLS[0], 40) == "https://a.examp…" + "x" * 24
-    assert middle_cut(URLS[1], 40) == "https://a.examp…" + "目录" * 6
-    assert [cell_len(middle_cut(url, 24)) for url in URLS] == [24, 24, 24, 19]  # accents have no width
-    assert middle_cut("https://a.example/b", 19) == "https://a.example/b"
 
 
 @pytest.mark.parametrize(
@@ -199,10 +185,6 @@ def test_the_last_row_can_be_a_total() -> None:
         "────────┼──",
         "total   │ 1",
     ]
-
-
-def test_the_end_of_a_value_is_cut() -> None:
-    assert (head_cut("abcdef", 6), head_cut("abcdefg", 6)) == ("abcdef", "abcde…")
 
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from([*URLS, "a reason " * 20])
