@@ -59,11 +59,16 @@ class HarvestSpider(SitemapAttributes):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Create the spider and its run. Raises :exc:`TypeError` if the class defines ``_harvest``."""
+        """Create the spider and its run.
+
+        Raises :exc:`TypeError` if the class defines ``_harvest``, or does not call ``super().__init__()``.
+        """
         # Not checked at class creation: that would end every spider of the project.
         if any(OWN_NAME in vars(between) for between in cls.__mro__[: cls.__mro__.index(HarvestSpider)]):
             raise TypeError(f"{cls.__name__} defines {OWN_NAME}, which HarvestSpider uses itself: rename the attribute")
         spider = super().from_crawler(crawler, *args, **kwargs)
+        if OWN_NAME not in vars(spider):
+            raise TypeError(f"{cls.__name__}.__init__() must call super().__init__(*args, **kwargs)")
         spider._harvest.wire(crawler)  # noqa: SLF001 - defined by this class
         # from_crawler() of a subclass may still enable components that this would remove.
         if getattr_static(cls, "from_crawler") is vars(HarvestSpider)["from_crawler"] and not crawler.settings.frozen:

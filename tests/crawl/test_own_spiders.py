@@ -211,6 +211,13 @@ def test_a_class_that_would_break_its_base_cannot_be_run_and_affects_no_other():
         mine.from_crawler(get_crawler(mine))
 
 
+@pytest.mark.quick
+def test_a_class_must_call_the_constructor_of_its_base():
+    mine = type("Mine", (HarvestSpider,), {"name": "mine", "__init__": lambda self, category=None: None})
+    with pytest.raises(TypeError, match=r"^Mine\.__init__\(\) must call super\(\)\.__init__\(\*args, \*\*kwargs\)$"):
+        mine.from_crawler(get_crawler(mine))
+
+
 def test_a_failing_filter_ends_only_the_pages_of_its_document(serve, crawl):
     site = serve({
         **PAGES,
