@@ -60,7 +60,7 @@ def test_a_damaged_file_is_named(folder: Path) -> None:
 
 
 def test_a_missing_file_is_named(folder: Path) -> None:
-    path = next((folder / "s").rglob(f"{IDS[0]}/row_ranges-*.parquet"))
+    path = next((folder / "s").rglob(f"{IDS[0]}/rows-*.parquet"))
     path.unlink()
     run = command("runs", "--verify", cwd=folder)
     assert run.returncode == 4
