@@ -240,12 +240,12 @@ class SiteSnapshot:
 
     def _lists_now(self) -> dict[str, frozenset[str]]:
         """Return the keys that each document lists, as far as known now, without :attr:`unwanted` documents."""
-        lists = {key: listed - self.unwanted for key, listed in self._lists_before.items() if key in self._known}
-        return lists | {
-            document_key(url): _keys(kept.references) - self.unwanted
+        lists = {key: listed for key, listed in self._lists_before.items() if key in self._known} | {
+            document_key(url): _keys(kept.references)
             for url, kept in self.writer.kept.items()
             if kept.references is not None
         }
+        return {key: listed - self.unwanted for key, listed in lists.items()} if self.unwanted else lists
 
     def document(self, candidate: Candidate) -> DocumentWriter:
         """Return a writer for the rows of *candidate*, under the URL of its first visit."""
