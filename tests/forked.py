@@ -35,6 +35,7 @@ PRELOADED = [
     "sitemap_harvest.cli.query",
     "sitemap_harvest.cli.runs",
     "sitemap_harvest.cli.validate",
+    "sitemap_harvest.integration.items.csv_exporters",
     "sitemap_harvest.integration.items.exporters",
     "sitemap_harvest.integration.download_handler",
     "sitemap_harvest.engine.snapshot_session",

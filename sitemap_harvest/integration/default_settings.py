@@ -50,9 +50,9 @@ FORMATS: dict[str, str] = {
     "jsonlines": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
     "jl": "sitemap_harvest.integration.items.exporters.JsonLinesExporter",
     "json": "sitemap_harvest.integration.items.exporters.JsonExporter",
-    "csv": "sitemap_harvest.integration.items.exporters.CsvExporter",
-    "csv-excel": "sitemap_harvest.integration.items.exporters.ExcelExporter",
-    "tsv": "sitemap_harvest.integration.items.exporters.TsvExporter",
+    "csv": "sitemap_harvest.integration.items.csv_exporters.CsvExporter",
+    "csv-excel": "sitemap_harvest.integration.items.csv_exporters.ExcelExporter",
+    "tsv": "sitemap_harvest.integration.items.csv_exporters.TsvExporter",
     "xml": "sitemap_harvest.integration.items.exporters.XmlExporter",
     "parquet": "sitemap_harvest.integration.items.exporters.ParquetExporter",
 }

@@ -11,13 +11,8 @@ import pytest
 from lxml import etree
 
 from sitemap_harvest import Change, ChangeBatch, ChangeKind
-from sitemap_harvest.integration.items.exporters import (
-    CsvExporter,
-    JsonExporter,
-    JsonLinesExporter,
-    ParquetExporter,
-    XmlExporter,
-)
+from sitemap_harvest.integration.items.csv_exporters import CsvExporter
+from sitemap_harvest.integration.items.exporters import JsonExporter, JsonLinesExporter, ParquetExporter, XmlExporter
 
 pytestmark = pytest.mark.quick
 

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
-from sitemap_harvest.integration.items.exporters import CsvExporter, ParquetExporter, TsvExporter
+from sitemap_harvest.integration.items.csv_exporters import CsvExporter, TsvExporter
+from sitemap_harvest.integration.items.exporters import ParquetExporter
 from sitemap_harvest.model import UrlBatch, UrlEntry
 from sitemap_harvest.model.batch import JSON
 from tests.crawl.crawling import lines

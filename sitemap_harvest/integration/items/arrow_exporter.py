@@ -5,14 +5,12 @@ Format: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from scrapy import exporters
 from scrapy.extensions.feedexport import FileFeedStorage
 
-from sitemap_harvest.integration.items.exporters import BatchExporter, typed
+from sitemap_harvest.integration.items.exporters import TypedExporter, typed
 
 if TYPE_CHECKING:
     from sitemap_harvest.model import Batch
@@ -25,18 +23,10 @@ class StreamStorage(FileFeedStorage):
         super().__init__(uri.replace("stream:", "file:", 1), **options)
 
 
-class ArrowExporter(BatchExporter):
+class ArrowExporter(TypedExporter):
     """The columns of one kind of items, uncompressed, so that the file can be mapped into memory."""
 
-    can_append = False
-
-    def __init__(self, file: IO[bytes], **options: Any) -> None:
-        options.setdefault("dont_fail", True)
-        exporters.BaseItemExporter.__init__(self, **options)
-        self._waiting = []
-        self.left_out = Counter()
-        self._file = file
-        self._writer: Any = None
+    _writer: Any = None
 
     def finish_exporting(self) -> None:
         """Write the buffered rows, and the end of the stream."""

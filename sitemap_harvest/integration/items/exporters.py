@@ -1,4 +1,4 @@
-"""Item exporters for batches: JSON Lines, JSON, CSV, TSV, XML and Parquet.
+"""Item exporters for batches: their base, and those of JSON Lines, JSON, XML and Parquet.
 
 Each accepts the options of Scrapy's exporter for its format. Single rows are collected
 into batches first, so each format has one way of writing; items of other kinds go to
@@ -8,53 +8,35 @@ Scrapy's exporter.
 from __future__ import annotations
 
 import codecs
-import csv
 import logging
 import os
 from collections import Counter
-from copy import copy
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
-from itemadapter import ItemAdapter
 from lxml import etree
 from scrapy import exporters
 
 from sitemap_harvest.errors import OptionError
-from sitemap_harvest.export import (
-    TSV_NULL,
-    csv_header,
-    csv_lines,
-    json_objects,
-    tsv_escaped,
-    tsv_header,
-    tsv_lines,
-    utf8_bytes,
-    without_forbidden,
-    xml_elements,
-)
+from sitemap_harvest.export import json_objects, utf8_bytes, without_forbidden, xml_elements
 from sitemap_harvest.integration.items.item_processor import BATCHES
-from sitemap_harvest.integration.items.output_files import first_line
-from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Batch
 from sitemap_harvest.model.batch import JSON, added_column, column_of, converted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import IO
 
     from pyarrow.parquet import ParquetWriter
-    from scrapy.crawler import Crawler
 
 
 logger = logging.getLogger(__name__)
 
-_MOST_ITEMS = 1000  # single rows are written together from this number on
+MOST_ITEMS = 1000
+"""Single rows are written together from this number on."""
 _MOST_ROWS = 4000  # rows of batches are written together from this number on, because sitemaps may be small
 _MOSTBATCHES = 128  # or batches: a small one may keep 100 KB of its document in memory
-_MOST_SHOWN = 100  # characters of a header line in a message
 _GROUP_ROWS = 20_000  # of Parquet: large enough to compress well, some 10 MB in memory
 _FEW_VALUES = (
     "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
@@ -77,6 +59,8 @@ class BatchExporter(exporters.BaseItemExporter):
     can_append = True
     """Whether the file may already have contents;
     :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
+    has_columns = False
+    """Whether each row has all columns of the file, and no names of its own."""
     _waiting: list[Any]
     """Batches of one kind, or rows of one kind."""
     _waiting_rows: int = 0
@@ -85,7 +69,7 @@ class BatchExporter(exporters.BaseItemExporter):
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         mark, options["encoding"] = _MARKED.get(_codec(options.get("encoding")), (b"", options.get("encoding")))
-        if mark and not _has_content(file):  # once in a file, and not before each block
+        if mark and not has_content(file):  # once in a file, and not before each block
             file.write(mark)
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._waiting = []
@@ -104,7 +88,7 @@ class BatchExporter(exporters.BaseItemExporter):
             self._flush()
         self._waiting.append(item)
         self._waiting_rows += len(item) if is_batch else 1
-        if self._waiting_rows >= _MOST_ROWS or len(self._waiting) >= (_MOSTBATCHES if is_batch else _MOST_ITEMS):
+        if self._waiting_rows >= _MOST_ROWS or len(self._waiting) >= (_MOSTBATCHES if is_batch else MOST_ITEMS):
             self._flush()
 
     def finish_exporting(self) -> None:
@@ -164,7 +148,7 @@ class BatchExporter(exporters.BaseItemExporter):
         """Return the columns to write by their names in the file, as set by ``FEED_EXPORT_FIELDS``."""
         missing = pa.nulls(len(batch), pa.string())
         known = batch.arrow.schema.names
-        include_all = self.export_empty_fields or isinstance(self, (CsvExporter, ParquetExporter))
+        include_all = self.export_empty_fields or self.has_columns
         return {
             out: batch[name] if name in known else missing
             for name, out in self._names(batch).items()
@@ -173,22 +157,12 @@ class BatchExporter(exporters.BaseItemExporter):
 
     def _names(self, batch: Batch[Any]) -> Mapping[str, str]:
         """Return the columns to write, with their names in the file."""
-        return _renamed(batch.arrow.schema.names if self.fields_to_export is None else self.fields_to_export)
+        return renamed(batch.arrow.schema.names if self.fields_to_export is None else self.fields_to_export)
 
 
-def _renamed(fields: Any) -> dict[str, str]:
+def renamed(fields: Any) -> dict[str, str]:
     """Return the names of *fields*, a list or a mapping, with their names in the file."""
     return dict(fields) if hasattr(fields, "items") else {name: name for name in fields}
-
-
-def _why_foreign(header: Collection[str], columns: Collection[str]) -> str | None:
-    """Return why a file with this *header*, if it has one, is not for rows with *columns*; ``None`` if it is."""
-    shared = len(set(header) & set(columns))
-    if len(set(header)) == len(header) and shared * 2 >= min(len(header), len(columns)):
-        return None
-    names = ", ".join(header)
-    shown = names if len(names) <= _MOST_SHOWN else f"{names[:_MOST_SHOWN]}..."
-    return f"its header is {shown!r}, and the rows have other columns; choose another file, or overwrite it with -O"
 
 
 def typed(schema: pa.Schema) -> pa.Schema:
@@ -203,11 +177,33 @@ def _codec(encoding: str | None) -> str:
     return codecs.lookup(encoding or "utf-8").name
 
 
-def _encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
+def encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
+    """Return the bytes of *texts*, one after the other. *encoding*: ``None`` for UTF-8."""
     data = utf8_bytes(texts)
     if _codec(encoding) in {"utf-8", "ascii"}:
         return data
     return bytes(data).decode("utf-8").encode(encoding or "utf-8", errors)
+
+
+def has_content(file: IO[bytes]) -> bool:
+    """Whether *file* had contents when it was opened for appending."""
+    opened = getattr(file, "file", file)  # inside Scrapy's postprocessing, which may write a header
+    try:
+        return os.fstat(opened.fileno()).st_size > 0
+    except (OSError, AttributeError):  # it is in memory
+        return False
+
+
+def _end_cut_line(file: IO[bytes], encoding: str | None) -> None:
+    """End the last line of *file* if a killed run left it incomplete: no row may be appended to it."""
+    is_plain_file = isinstance(getattr(file, "name", None), str) and has_content(file) and Path(file.name).is_file()
+    if not is_plain_file or "\n".encode(encoding or "utf-8") != b"\n":
+        return
+    with Path(file.name).open("rb") as written:
+        written.seek(-1, os.SEEK_END)
+        is_cut = written.read() != b"\n"
+    if is_cut:
+        file.write(b"\n")
 
 
 class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
@@ -216,7 +212,7 @@ class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
     def _write(self, batch: Batch[Any]) -> None:
         ascii_only = bool(self._kwargs["ensure_ascii"])
         lines = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end="\n")
-        self.file.write(_encoded(lines, self.encoding))
+        self.file.write(encoded(lines, self.encoding))
 
     def _write_changed(self, rows: list[Any]) -> None:
         for row in rows:  # each value with its own JSON type
@@ -236,206 +232,11 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
             end = "," if self.indent is None else ",\n"
             ascii_only = bool(self._kwargs["ensure_ascii"])
             objects = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end=end)
-            self.file.write(_encoded(objects, self.encoding)[: -len(end)])
+            self.file.write(encoded(objects, self.encoding)[: -len(end)])
 
     def _write_changed(self, rows: list[Any]) -> None:
         for row in rows:
             self._write_other(row)
-
-
-class CsvExporter(BatchExporter, exporters.CsvItemExporter):
-    """One line per row below a header line; lists and structures are JSON in their cell.
-
-    For items of other kinds, the first 1,000 items determine the columns. Rows that are
-    appended to a file have the columns of its header line.
-    """
-
-    _written: Collection[str] = ()
-    """The names in the header line of the file that is appended to."""
-    _wanted: Mapping[str, str] | None = None
-    """The fields that the options give for that file, with their names there; ``None`` for all."""
-
-    def __init__(self, file: IO[bytes], **options: Any) -> None:
-        has_content = _has_content(file)
-        super().__init__(file, **options)
-        self._is_ours = True
-        self._first: list[Any] = []
-        self._counts_left_out = self.fields_to_export is None
-        if has_content:  # also no header line, which would be in the middle of the file
-            self.include_headers_line = False
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, file: IO[bytes], **options: Any) -> Self:
-        """Create the exporter. For a spider from another package it writes the header line wherever Scrapy's does."""
-        exporter = cls(file, **options)
-        has_header = options.get("include_headers_line", True)
-        if not issubclass(crawler.spidercls, SitemapAttributes):
-            exporter.include_headers_line = has_header
-            exporter._is_ours = exporter._counts_left_out = False
-        elif has_header and _has_content(file):
-            exporter._follow_header(getattr(getattr(file, "file", file), "name", None))
-        return exporter
-
-    @classmethod
-    def why_foreign(cls, path: Path, columns: Collection[str], *, encoding: str | None, delimiter: str) -> str | None:
-        """Return why rows with *columns* cannot be appended to *path*; ``None`` if they can. Raises :exc:`OSError`."""
-        return _why_foreign(cls._read_header(path, encoding, delimiter), columns)
-
-    @classmethod
-    def _read_header(cls, path: Path, encoding: str | None, delimiter: str) -> list[str]:
-        """Return the names in the header line of the file *path*; none if it is empty."""
-        text = first_line(path).decode(encoding or "utf-8", errors="ignore").removeprefix("\ufeff").rstrip("\r\n")
-        return cls._split(text, delimiter) if text else []
-
-    @classmethod
-    def _split(cls, text: str, delimiter: str) -> list[str]:
-        try:
-            return next(csv.reader([text], delimiter=delimiter), [])
-        except csv.Error:  # too long for a name
-            return [text]
-
-    def _follow_header(self, path: object) -> None:
-        """Take the columns of the file *path*, unless it is none, such as standard output."""
-        if not isinstance(path, str) or not Path(path).is_file():
-            return
-        self._written = names = self._read_header(Path(path), self.encoding, self._kwargs.get("delimiter", ","))
-        if not names:
-            return
-        self._counts_left_out = True
-        if self.fields_to_export is None:
-            self.fields_to_export = _renamed(names)
-            return
-        self._wanted = _renamed(self.fields_to_export)
-        fields = {out: name for name, out in self._wanted.items()}
-        self.fields_to_export = {fields.get(out, f"\0{out}"): out for out in names}  # no field: empty cells
-
-    def _check_header(self, names: Collection[str]) -> None:
-        """Raise :exc:`OSError` if the file that is appended to is not for rows with the fields *names*."""
-        if reason := _why_foreign(self._written, self._wanted.values() if self._wanted is not None else names):
-            raise OSError(reason)
-
-    def finish_exporting(self) -> None:
-        """Write the buffered rows, and the end of the file."""
-        self._flush()
-        self._write_first()
-        super().finish_exporting()
-
-    def serialize_field(self, field: Any, name: str, value: Any) -> Any:
-        """Return *value* of an item of another kind as Scrapy writes it; an instant in ISO 8601, as in other rows."""
-        made = super().serialize_field(field, name, value)
-        return made.isoformat() if self._is_ours and isinstance(made, datetime) else made
-
-    def _write_first(self) -> None:
-        """Write the first items of other kinds, whose fields are the columns."""
-        items, self._first = self._first, []
-        if not items:
-            return
-        self.fields_to_export = list(dict.fromkeys(name for item in items for name in ItemAdapter(item).field_names()))
-        failure = None
-        for item in items:
-            try:
-                self._write_other(item)
-            except ValueError as error:  # the encoding lacks a character: it affects no other item
-                failure = error
-        if failure is not None:
-            raise failure
-
-    def _write(self, batch: Batch[Any]) -> None:
-        self._write_first()
-        columns = self._columns(batch)
-        names = self._names(batch)
-        if self._headers_not_written:
-            self._check_header(batch.arrow.schema.names)
-            self._headers_not_written = False
-            self.fields_to_export = list(columns) if self.fields_to_export is None else self.fields_to_export
-            if self.include_headers_line:
-                self.stream.write(self._header(columns))
-                self.stream.flush()
-        if self._counts_left_out:
-            for name in batch.arrow.schema.names:
-                if name not in names and (self._wanted is None or name in self._wanted):
-                    self._count_left_out(name, len(batch) - batch[name].null_count)
-        self.stream.buffer.write(
-            _encoded(self._lines(columns, len(batch)), self.encoding, self.stream.errors or "strict")
-        )
-
-    def _write_other(self, item: Any) -> None:
-        if self._is_ours and self.fields_to_export is None:
-            self._first.append(copy(item))
-            if len(self._first) >= _MOST_ITEMS:
-                self._write_first()
-            return
-        fields = ItemAdapter(item)
-        if self._headers_not_written:
-            self._check_header(list(fields))
-        super()._write_other(item)
-        if self._counts_left_out and self.fields_to_export is not None:
-            for name, value in fields.items():
-                is_wanted = self._wanted is None or name in self._wanted
-                self._count_left_out(name, int(is_wanted and name not in self.fields_to_export and value is not None))
-
-    def _header(self, names: Iterable[str]) -> str:
-        return csv_header(names, delimiter=self._kwargs.get("delimiter", ","))
-
-    def _lines(self, columns: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
-        return csv_lines(columns, rows, delimiter=self._kwargs.get("delimiter", ","))
-
-
-class ExcelExporter(CsvExporter):
-    """CSV that Excel recognizes as UTF-8 by its byte order mark."""
-
-    def __init__(self, file: IO[bytes], **options: Any) -> None:
-        super().__init__(file, **options | {"encoding": "utf-8-sig"})
-
-
-class TsvExporter(CsvExporter):
-    """One line per row below a header line, as in CSV, with tabs, and escapes in place of quotes."""
-
-    def __init__(self, file: IO[bytes], **options: Any) -> None:
-        super().__init__(file, **options)
-        self.csv_writer = _TsvWriter(self.stream)  # type: ignore[assignment]  # for items of other kinds
-
-    @classmethod
-    def _split(cls, text: str, delimiter: str) -> list[str]:  # noqa: ARG003 - that of CSV
-        return text.split("\t")
-
-    def _header(self, names: Iterable[str]) -> str:
-        return tsv_header(names)
-
-    def _lines(self, columns: Mapping[str, pa.Array], rows: int) -> pa.StringArray:
-        return tsv_lines(columns, rows)
-
-
-class _TsvWriter:
-    """Writes rows as ``csv.writer`` does."""
-
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
-
-    def writerow(self, row: Iterable[Any]) -> None:
-        cells = (TSV_NULL if value is None else tsv_escaped(str(value)) for value in row)
-        self._file.write("\t".join(cells) + "\n")
-
-
-def _has_content(file: IO[bytes]) -> bool:
-    """Whether *file* had contents when it was opened for appending."""
-    opened = getattr(file, "file", file)  # inside Scrapy's postprocessing, which may write a header
-    try:
-        return os.fstat(opened.fileno()).st_size > 0
-    except (OSError, AttributeError):  # it is in memory
-        return False
-
-
-def _end_cut_line(file: IO[bytes], encoding: str | None) -> None:
-    """End the last line of *file* if a killed run left it incomplete: no row may be appended to it."""
-    is_plain_file = isinstance(getattr(file, "name", None), str) and _has_content(file) and Path(file.name).is_file()
-    if not is_plain_file or "\n".encode(encoding or "utf-8") != b"\n":
-        return
-    with Path(file.name).open("rb") as written:
-        written.seek(-1, os.SEEK_END)
-        is_cut = written.read() != b"\n"
-    if is_cut:
-        file.write(b"\n")
 
 
 class XmlExporter(BatchExporter, exporters.XmlItemExporter):
@@ -453,7 +254,7 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
         if self.indent:
             elements = pa.array(_indented(text, self.indent) for text in elements.to_pylist())
         self.stream.flush()
-        self.stream.buffer.write(_encoded(elements, self.encoding, "xmlcharrefreplace"))
+        self.stream.buffer.write(encoded(elements, self.encoding, "xmlcharrefreplace"))
 
     def _mend(self, text: str) -> str:
         if not self._has_replaced:
@@ -476,15 +277,11 @@ def _indented(text: str, width: int) -> str:
     return f"{' ' * width}{etree.tostring(element, encoding='unicode')}\n"
 
 
-class ParquetExporter(BatchExporter):
-    """Apache Parquet with typed columns, also nested ones; zstd.
-
-    Row groups span batches and sitemaps. For items of other kinds, the first 1,000
-    items determine the columns. A file contains one kind of items, that of the first
-    item: others are left out, which is logged.
-    """
+class TypedExporter(BatchExporter):
+    """Base of the exporters of typed columns, which pyarrow writes to the file, and not text."""
 
     can_append = False
+    has_columns = True
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         options.setdefault("dont_fail", True)
@@ -492,6 +289,18 @@ class ParquetExporter(BatchExporter):
         self._waiting = []
         self.left_out = Counter()
         self._file = file
+
+
+class ParquetExporter(TypedExporter):
+    """Apache Parquet with typed columns, also nested ones; zstd.
+
+    Row groups span batches and sitemaps. For items of other kinds, the first 1,000
+    items determine the columns. A file contains one kind of items, that of the first
+    item: others are left out, which is logged.
+    """
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
         self._kind: type[Batch[Any]] | None = None
         self._writer: ParquetWriter | None = None
         self._group: list[pa.RecordBatch] = []
@@ -567,7 +376,7 @@ class ParquetExporter(BatchExporter):
 
     def _write_other(self, item: Any) -> None:
         self._others.append(dict(self.get_serialized_fields(item)))
-        if len(self._others) >= _MOST_ITEMS:
+        if len(self._others) >= MOST_ITEMS:
             self._write_others()
 
     def _write_others(self) -> None:
