@@ -11,7 +11,7 @@ from sitemap_harvest.config.arguments import check_details, check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
-from sitemap_harvest.integration.items.feed_exporter import check_outputs
+from sitemap_harvest.integration.items.output_checks import check_outputs
 from sitemap_harvest.integration.middlewares import LocalFilesMiddleware
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import check_reporting

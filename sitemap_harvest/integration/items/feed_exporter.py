@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import logging
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
-from scrapy.utils.conf import build_component_list
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
-from scrapy.utils.misc import load_object
-from w3lib.url import file_uri_to_path
 
-from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.errors import ArgumentError, OptionError
 from sitemap_harvest.files import is_device
 from sitemap_harvest.integration.default_settings import COMPRESSIONS
 from sitemap_harvest.integration.items.item_types import RowList
@@ -32,14 +25,11 @@ from sitemap_harvest.model import Batch, ChangeBatch, SummaryBatch
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
-    from sitemap_harvest.config.arguments import RunConfig
-    from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.run_summary import Summary
 
 logger = logging.getLogger(__name__)
@@ -409,60 +399,3 @@ def _accepted(batch: Batch[Any], item_filter: feedexport.ItemFilter) -> Iterator
         yield type(batch).of(row for row in batch.rows() if item_filter.accepts(row))
     elif not item_filter.item_classes or issubclass(batch.row_type, item_filter.item_classes):
         yield batch
-
-
-def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports: Mapping[str, Path | None]) -> None:
-    """Raise :exc:`ArgumentError` or :exc:`OptionError` if the settings of *crawler* do not allow the run of *config*.
-
-    *sites* is the argument of that name, *reports* has the files of the reports.
-    """
-    settings, feeds = crawler.settings, crawler.settings.getdict("FEEDS")
-    for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
-        if not options.get("item_classes") and not options.get("item_filter"):
-            given = ",".join(config.emit)
-            message = (
-                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; "
-                "set item_classes for this feed"
-            )
-            raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
-    _check_encodings(settings)
-    if feeds or settings["FEED_URI"]:
-        enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
-        is_wanted = any(issubclass(load_object(extension), feedexport.FeedExporter) for extension in enabled)
-        if is_wanted and crawler.get_extension(feedexport.FeedExporter) is None:
-            raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; see its error message in the log")
-    _check_conflicts(feeds, config.candidates, sites=sites, reports=reports)
-
-
-def _check_encodings(settings: BaseSettings) -> None:
-    given = {"FEED_EXPORT_ENCODING": settings["FEED_EXPORT_ENCODING"]}
-    given |= {f"FEEDS: encoding of {uri}": feed.get("encoding") for uri, feed in settings.getdict("FEEDS").items()}
-    for name, encoding in given.items():
-        try:
-            "".encode(encoding or "utf-8")
-        except LookupError as error:
-            message = f"{name} is {encoding!r}; it must be an encoding, such as utf-8"
-            raise OptionError(without_login(message)) from error
-
-
-def _check_conflicts(
-    feeds: Iterable[object], candidates: Iterable[Candidate], *, sites: object, reports: Mapping[str, Path | None]
-) -> None:
-    """Raise :exc:`OptionError` if an output of the run, or a report, is an input or the same file as another one."""
-    inputs = [file_uri_to_path(one.url) for one in candidates if one.url.startswith("file:")]
-    users = {_real(path): "an input of the run" for path in inputs}
-    files = sites if isinstance(sites, list) else [] if sites is None else [sites]
-    users |= {_real(str(file)): f"the argument sites={str(file)!r}" for file in files}
-    outputs = [(f"the output {uri}", uri) for uri in map(str, feeds) if urlsplit(uri).scheme in {"", "file"}]
-    for user, name in [*outputs, *reports.items()]:
-        if name is None:
-            continue
-        path = _real(file_uri_to_path(name) if isinstance(name, str) and name.startswith("file:") else name)
-        if path.exists() and not path.is_file():  # a device or a pipe, which several outputs may share
-            continue
-        if (other := users.setdefault(path, user)) != user:
-            raise OptionError(without_login(f"{user} is the same file as {other}; use a different file for each"))
-
-
-def _real(path: str | Path) -> Path:
-    return Path(os.path.realpath(path))
