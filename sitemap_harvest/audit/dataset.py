@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
-from sitemap_harvest.audit.robots import disallowed_urls, robots_of, with_others
+from sitemap_harvest.audit.robots import authorized, disallowed_urls, robots_of, with_others
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.conditional_requests import LastmodStats
@@ -151,7 +151,8 @@ class Dataset:
 
     ``robots`` has the robots.txt of each ``site`` (scheme and host): its ``url``, its
     ``text`` (empty: it allows everything; null: unknown) and the ``reason`` if it is
-    unknown. ``disallowed_urls``: the URLs of sitemaps that these disallow.
+    unknown. ``disallowed_urls``: the URLs of sitemaps that these disallow. ``authorized``:
+    the ``key`` of each document that these name, and the ``site``.
     """
 
     def __init__(
@@ -251,6 +252,7 @@ class Dataset:
         if store is not None:
             robots = with_others(robots, [site for (site,) in self.rows(_SITES)], snapshot.run, store)
         self._create("robots", robots)
+        self._create("authorized", authorized(robots))
         for name, query in {**_VIEWS, "disallowed_urls": disallowed_urls(robots)}.items():
             self._connection.execute(f"create view {name} as {query}")
         for name, expression in _MACROS.items():

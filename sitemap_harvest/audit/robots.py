@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.discovery.rules import sites_of_robots
 from sitemap_harvest.errors import StoreError
+from sitemap_harvest.formats import Document, Limits
 from sitemap_harvest.formats.robots_rules import ANY, rules_of
 from sitemap_harvest.model import Outcome
-from sitemap_harvest.urls import site_of
+from sitemap_harvest.urls import document_key, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ _MAIN = frozenset({"Googlebot", "Bingbot"})
 _TEXT = pa.string()
 ROBOTS = pa.schema([("site", _TEXT), ("url", _TEXT), ("text", _TEXT), ("reason", _TEXT)])
 """The robots.txt of each site: its ``text`` (empty: all is allowed), or the ``reason`` why it is not known."""
+AUTHORIZED = pa.schema([("site", _TEXT), ("key", _TEXT)])
 _FAN_OUT = 8
 # RE2 has a budget of memory for one expression, beyond which it takes microseconds to milliseconds for a URL.
 _MOST_CHARS = 16_000
@@ -82,6 +84,17 @@ def with_others(robots: pa.Table, sites: Sequence[str], run: Run, store: Store) 
             if site in found and found[site]["text"] is not None:
                 break
     return pa.Table.from_pylist(list(found.values()), ROBOTS)
+
+
+def authorized(robots: pa.Table) -> pa.Table:
+    """Return the documents that each of *robots* names: the ``site`` that authorizes a document, and its ``key``."""
+    rows = [
+        {"site": row["site"], "key": document_key(ref.loc)}
+        for row in robots.to_pylist()
+        if row["text"]
+        for ref in Document(row["text"].encode(), url=row["url"], content_type="text/plain", limits=Limits()).sitemaps()
+    ]
+    return pa.Table.from_pylist(rows, AUTHORIZED)
 
 
 def _names_of(site: str) -> list[str]:

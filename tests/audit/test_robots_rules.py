@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from protego import Protego
 
 from sitemap_harvest.audit import RULES, RuleOptions
+from sitemap_harvest.audit.audit import Audit
 from sitemap_harvest.audit.robots import ROBOTS, disallowed_urls, robots_of
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.model import AuditSummary, FindingBatch, FindingSample, Severity
@@ -18,7 +19,7 @@ from sitemap_harvest.urls import url_key
 from tests.audit.auditing import SITE, audit_of_web, found_on_web, session_of
 from tests.engine.run import Result, harvest
 from tests.formats.test_robots_rules import AGENTS, TEXTS, URLS
-from tests.site import urlset
+from tests.site import index, urlset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -242,3 +243,32 @@ def test_the_robots_txt_of_each_site_of_a_run_counts_for_all(
     assert [one.partition(" unless")[0] for one in result.not_checked.get(B, [])] == (
         [] if reason is None else [reason]
     )
+
+
+@pytest.mark.parametrize("is_reversed", [False, True], ids=["", "reversed"])
+@pytest.mark.parametrize(
+    ("named", "web", "is_allowed"),
+    [
+        pytest.param("/s.xml", {}, True, id="sitemap"),
+        pytest.param("/index.xml", {f"{B}/index.xml": index(f"{B}/s.xml").encode()}, True, id="its-index"),
+        pytest.param("/moved.xml", {f"{B}/s.xml": f"{B}/moved.xml"}, True, id="its-last-address"),
+        pytest.param("/other.xml", {}, False, id="another"),
+    ],
+)
+def test_a_sitemap_may_list_urls_of_a_site_whose_robots_txt_was_read_later(
+    named: str, web: Web, tmp_path: Path, *, is_allowed: bool, is_reversed: bool
+) -> None:
+    """The sitemap is read before or after the robots.txt that authorizes it."""
+    sitemap = urlset(f"{SITE}/1", f"{B}/1").encode()
+    site = {**listing(B), **web, f"{B}{'/moved.xml' if named == '/moved.xml' else '/s.xml'}": sitemap}
+    if named == "/index.xml":
+        site[f"{B}/robots.txt"] = f"Sitemap: {B}/index.xml".encode()
+    other = {f"{SITE}/robots.txt": f"Sitemap: {B}{named}\nSitemap: {SITEMAP}".encode(), SITEMAP: urlset(SITE).encode()}
+    (tmp_path / "sites.txt").write_text("\n".join([SITE, B] if is_reversed else [B, SITE]))
+    sites = str(tmp_path / "sites.txt")
+    session, arguments = session_of(tmp_path / "store", sites=sites, emit="sites")
+    harvest({**site, **other}, session=session, **arguments)
+    history = session.store.history(B)
+    audit = Audit(history.at("latest"), history, rules=[RULES["url/out-of-scope"]], store=session.store)
+    found = [sample.loc for one in audit.findings() if one.rule == "url/out-of-scope" for sample in one.samples]
+    assert found == ([] if is_allowed else [f"{SITE}/1"])

@@ -228,7 +228,8 @@ def out_of_scope() -> str:
 
     A sitemap may list the URLs below its own folder, with the same scheme, host and
     port, and those of the sites whose robots.txt names it. Search engines ignore others,
-    unless the owner has verified both sites. The value says what differs first.
+    unless the owner has verified both sites. Each robots.txt that the run has read counts,
+    whether before or after the sitemap. The value says what differs first.
 
     Spec: https://www.sitemaps.org/protocol.html#location
 
@@ -236,9 +237,20 @@ def out_of_scope() -> str:
     the robots.txt of that site.
     """
     return """
+        with recursive outside as (select * from sitemap_urls where not in_scope),
+        allowed as (
+            select site, key from authorized where site in (select site from outside)
+            union
+            select allowed.site, c.key from allowed join sitemaps s on s.key = allowed.key
+            join children c on c.sitemap = s.url where s.kind = 'index' and c.found_by is null
+        ), addresses as (
+            select url as sitemap, key from sitemaps
+            union all
+            select url, document_key(final_url) from sitemaps where final_url <> url
+        ), listings as (select distinct site, sitemap from allowed join addresses using (key))
         select sitemap, loc, position,
             if(scope_reason = 'host', 'host, ' || host_of(site), scope_reason) as value
-        from sitemap_urls where not in_scope
+        from outside anti join listings using (site, sitemap)
     """
 
 
