@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sitemap_harvest import open_store
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.snapshot_session import SnapshotSession
@@ -99,3 +101,30 @@ def test_each_document_is_read_and_nothing_is_removed(visit) -> None:
     assert whole.changes == set()
     assert set(sitemaps(whole)[:5]) == set(ALL[4:])
     assert sorted(sitemaps(whole)) == ALL
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(8))
+def test_a_history_of_runs_that_end_early_has_no_false_change(visit, tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    home = {f"{SITE}/p{one}": random.choice(ALL) for one in range(30)}
+    removed = 0
+    for day in range(1, 9):
+        for url in list(home):
+            home[url] = random.choice(ALL) if random.random() < 0.15 else home[url]
+            if random.random() < 0.1:
+                del home[url]
+        home |= {f"{SITE}/p{one}": random.choice(ALL) for one in range(30 * day, 30 * day + 3)}
+        lists = {name: [url for url, where in home.items() if where == name] for name in ALL}
+        site = web() | {name: urlset("".join(f"<url><loc>{url}</loc></url>" for url in lists[name])) for name in ALL}
+        is_last = day == 8
+        if not is_last:
+            site |= {name: 500 for name in ALL if random.random() < 0.1}
+        limit = {"limit": str(random.randrange(1, 20))} if not is_last and random.random() < 0.7 else {}
+        changes = visit(day, site, **limit).changes
+        assert {url for kind, url in changes if kind == "removed"} & home.keys() == set()
+        assert {url for kind, url in changes if kind == "added"} <= home.keys()
+        removed += sum(kind == "removed" for kind, _ in changes)
+    assert removed
+    found = open_store(str(tmp_path)).site(SITE).at("latest").urls(["loc"]).read_all()["loc"].to_pylist()
+    assert sorted(found) == sorted(home)
