@@ -67,8 +67,9 @@ def robots_of(ledger: pa.Table, texts: Mapping[str, str]) -> pa.Table:
 def with_others(robots: pa.Table, sites: Sequence[str], run: Run, store: Store) -> pa.Table:
     """Return *robots*, with those of *sites* whose text it lacks, as far as *run* read them for other sites in *store*.
 
-    They are looked for where the user named the same host, perhaps with another scheme, or
-    with or without ``www.``: its robots.txt may redirect to the one of the site.
+    They are looked for where the user named the same host or its robots.txt, perhaps with
+    another scheme, or with or without ``www.``: its robots.txt may redirect to the one of
+    the site.
     """
     found = {row["site"]: row for row in robots.to_pylist()}
     read: dict[str, dict[str, dict[str, str | None]]] = {}  # the robots.txt files of each site that was named
@@ -98,11 +99,11 @@ def authorized(robots: pa.Table) -> pa.Table:
 
 
 def _names_of(site: str) -> list[str]:
-    """Return under which names the user may have named *site*, itself first."""
+    """Return the targets that *site* may be: itself first, with ``www.``, the other scheme, or its robots.txt."""
     scheme, _, host = site.partition("://")
     hosts = (host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}")
     schemes = (scheme, "http" if scheme == "https" else "https")
-    return [f"{one}://{name}" for name in hosts for one in schemes]
+    return [f"{one}://{name}{path}" for name in hosts for one in schemes for path in ("", "/robots.txt")]
 
 
 def _in_run(run: Run, history: History) -> dict[str, dict[str, str | None]]:

@@ -247,28 +247,30 @@ def test_the_robots_txt_of_each_site_of_a_run_counts_for_all(
 
 @pytest.mark.parametrize("is_reversed", [False, True], ids=["", "reversed"])
 @pytest.mark.parametrize(
-    ("named", "web", "is_allowed"),
+    ("named", "address", "web", "is_allowed"),
     [
-        pytest.param("/s.xml", {}, True, id="sitemap"),
-        pytest.param("/index.xml", {f"{B}/index.xml": index(f"{B}/s.xml").encode()}, True, id="its-index"),
-        pytest.param("/moved.xml", {f"{B}/s.xml": f"{B}/moved.xml"}, True, id="its-last-address"),
-        pytest.param("/other.xml", {}, False, id="another"),
+        pytest.param("/s.xml", "/s.xml", {}, True, id="sitemap"),
+        pytest.param("/index.xml", "/s.xml", {f"{B}/index.xml": index(f"{B}/s.xml").encode()}, True, id="its-index"),
+        pytest.param("/moved.xml", "/moved.xml", {f"{B}/s.xml": f"{B}/moved.xml"}, True, id="its-last-address"),
+        pytest.param("/other.xml", "/s.xml", {}, False, id="another"),
     ],
 )
-def test_a_sitemap_may_list_urls_of_a_site_whose_robots_txt_was_read_later(
-    named: str, web: Web, tmp_path: Path, *, is_allowed: bool, is_reversed: bool
+def test_a_robots_txt_may_be_read_after_the_sitemap_that_it_names(
+    named: str, address: str, web: Web, tmp_path: Path, *, is_allowed: bool, is_reversed: bool
 ) -> None:
-    """The sitemap is read before or after the robots.txt that authorizes it."""
-    sitemap = urlset(f"{SITE}/1", f"{B}/1").encode()
-    site = {**listing(B), **web, f"{B}{'/moved.xml' if named == '/moved.xml' else '/s.xml'}": sitemap}
-    if named == "/index.xml":
-        site[f"{B}/robots.txt"] = f"Sitemap: {B}/index.xml".encode()
-    other = {f"{SITE}/robots.txt": f"Sitemap: {B}{named}\nSitemap: {SITEMAP}".encode(), SITEMAP: urlset(SITE).encode()}
-    (tmp_path / "sites.txt").write_text("\n".join([SITE, B] if is_reversed else [B, SITE]))
-    sites = str(tmp_path / "sites.txt")
-    session, arguments = session_of(tmp_path / "store", sites=sites, emit="sites")
-    harvest({**site, **other}, session=session, **arguments)
-    history = session.store.history(B)
-    audit = Audit(history.at("latest"), history, rules=[RULES["url/out-of-scope"]], store=session.store)
-    found = [sample.loc for one in audit.findings() if one.rule == "url/out-of-scope" for sample in one.samples]
-    assert found == ([] if is_allowed else [f"{SITE}/1"])
+    targets = [f"{B}/index.xml" if named == "/index.xml" else f"{B}/s.xml", ROBOTS_TXT]
+    web = {
+        f"{B}{address}": urlset(f"{SITE}/1", f"{B}/1").encode(),
+        ROBOTS_TXT: f"Sitemap: {B}{named}\nSitemap: {SITEMAP}".encode(),
+        SITEMAP: urlset(SITE).encode(),
+        **web,
+    }
+    named_targets = " ".join(targets[::-1] if is_reversed else targets)
+    session, arguments = session_of(tmp_path / "store", sitemap=named_targets, emit="sites")
+    harvest(web, session=session, **arguments)
+    for target in targets:
+        history = session.store.history(target)
+        audit = Audit(history.at("latest"), history, rules=[RULES["url/out-of-scope"]], store=session.store)
+        found = [one for one in audit.findings() if one.sitemap == f"{B}/s.xml"]
+        expected = [] if is_allowed or target == ROBOTS_TXT else [f"{SITE}/1"]
+        assert [sample.loc for one in found for sample in one.samples] == expected
