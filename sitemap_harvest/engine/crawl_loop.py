@@ -51,7 +51,7 @@ class CrawlLoop:
             yield from self.results.site_record(SiteRecord(root=root, result=SiteResult.NOT_A_SITE, reason=reason))
         if self._parts.config.at is not None:
             for root in dict.fromkeys(candidate.root for candidate in self._parts.config.candidates):
-                yield from self.results.stored_site(root)
+                yield from self.results.audits.stored_site(root)
         while True:
             self._parts.summary.queued = len(self.sites.frontier) + len(self.in_flight.downloads)
             yield from self._records_due()
@@ -60,7 +60,7 @@ class CrawlLoop:
             elif len(self.sites.frontier) or self.in_flight.downloads or self._pages or self._busy or self.probe:
                 yield None
             elif not self.results.pending:
-                yield from self.results.audits()
+                yield from self.results.audits.due()
                 return
 
     def answered(self, response: DocumentResponse, candidate: Candidate) -> Iterator[Any]:
@@ -187,7 +187,7 @@ class CrawlLoop:
                 self.sites.settle(site)
             else:
                 yield from self.results.site(site, is_over=not has_enough)
-        yield from self.results.probed()
+        yield from self.results.audits.probed()
 
     def _unavailable(self, site: SiteState, unavailable: SiteUnavailable) -> Iterator[Any]:
         """Queue *site* to wait for the other run, if the user wants that, or else yield the record of the failure."""
