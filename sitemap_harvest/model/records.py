@@ -300,7 +300,7 @@ class SiteRecord(ItemRecord):
     started_at: datetime | None = field(default=None, metadata=INSTANT)
     """When its first document was requested, in UTC; ``None`` if none was."""
     seconds: float | None = None
-    """Seconds from then to the end of its last document."""
+    """Seconds from then to the end of its last document, with all waits."""
 
     def in_words(self) -> str:
         """Return the result in one line."""

@@ -113,6 +113,14 @@ def test_a_document_from_the_cache_has_no_duration(serve: Any, crawl: Any, tmp_p
 
 
 @pytest.mark.quick
+def test_a_robots_txt_that_scrapy_has_fetched_for_its_rules_has_both_times(serve: Any, crawl: Any) -> None:
+    site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
+    run = crawl(sitemap=f"{site.url}/a.xml {site.url}/robots.txt")
+    assert site.count("/robots.txt") == 1
+    assert times(run, f"{site.url}/robots.txt") == {"fetched_at": True, "seconds": True}
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("with_root", [False, True])
 def test_the_reading_of_a_local_file_is_timed(crawl: Any, tmp_path: Path, *, with_root: bool) -> None:
     file = tmp_path / "sitemap.xml"
