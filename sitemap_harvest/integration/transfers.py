@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, NotSupported, UnsupportedURLSchemeError
 
 from sitemap_harvest.engine.interfaces import Transfer
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+_NOT_SENT = (IgnoreRequest, NotSupported, UnsupportedURLSchemeError)
 _KEY = "sitemap_harvest_transfer"  # in the meta of a request, which retries and redirects copy
 
 
@@ -45,11 +46,11 @@ def measure_transfers(crawler: Crawler) -> None:
 
 @contextmanager
 def measured(request: Request) -> Iterator[None]:
-    """Measure the block as the transfer of *request*, unless it raises :exc:`IgnoreRequest`: then nothing was sent."""
+    """Measure the block as the transfer of *request*, unless it raises an error which means that nothing was sent."""
     sent_at, began, was_sent = time.time(), time.monotonic(), True
     try:
         yield
-    except IgnoreRequest:
+    except _NOT_SENT:
         was_sent = False
         raise
     finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, NotSupported
 
 from sitemap_harvest.integration.transfers import measured, transfer_of
 from tests.site import Page, in_turn, index, moved, robots, urlset
@@ -134,7 +134,8 @@ def test_the_reading_of_a_local_file_is_timed(crawl: Any, tmp_path: Path, *, wit
     [
         pytest.param(None, True, id="response"),
         pytest.param(OSError(), True, id="error"),
-        pytest.param(IgnoreRequest(), False, id="not-sent"),
+        pytest.param(IgnoreRequest(), False, id="refused"),
+        pytest.param(NotSupported(), False, id="no-handler"),
     ],
 )
 @pytest.mark.quick
