@@ -128,7 +128,7 @@ def fetch_time(share: float = 0.9, minutes: float = 10, entries: float = 5) -> s
 @rule(
     "lastmod/mixed-precision",
     Severity.NOTICE,
-    "{count:date} ({share}) with another precision than the others, such as {value}",
+    "{count:date} ({share}) with another precision than the most frequent one, such as {value}",
 )
 def mixed_precision(share: float = 0.05) -> str:
     """The dates of a sitemap have different precisions: a year, a month, a day, or a time.
