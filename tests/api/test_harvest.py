@@ -11,7 +11,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -70,6 +70,25 @@ def script(text: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
         [sys.executable, str(file), *arguments],
         cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+
+
+@contextmanager
+def waiting(text: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, Event]]:
+    """Start a script, and yield it when its run waits for a response, with the ID of that process.
+
+    The site responds once the event is set.
+    """
+    is_requested, may_answer = Event(), Event()
+
+    def answer(_: Message) -> str:
+        is_requested.set()
+        may_answer.wait(PATIENCE_SECONDS)
+        return urlset("/a")
+
+    with Site({**PAGES, "/s.xml": answer}) as site:
+        process = script(text, folder, site.url)
+        assert is_requested.wait(PATIENCE_SECONDS)
+        yield process, process_of_run(process.pid), may_answer
 
 
 def has_rows(file: Path) -> bool:
@@ -305,17 +324,7 @@ def test_an_interrupt_ends_the_script_and_its_process(tmp_path: Path) -> None:
         except KeyboardInterrupt:
             print("interrupted")
     """
-    is_requested, may_answer = Event(), Event()
-
-    def answer(_: Message) -> str:
-        is_requested.set()
-        may_answer.wait(PATIENCE_SECONDS)
-        return urlset("/a")
-
-    with Site({**PAGES, "/s.xml": answer}) as site:
-        process = script(text, tmp_path, site.url)
-        assert is_requested.wait(PATIENCE_SECONDS)
-        child = process_of_run(process.pid)
+    with waiting(text, tmp_path) as (process, child, may_answer):
         pipe = Path(f"/proc/{child}/fd/0").readlink()
         process.send_signal(signal.SIGINT)
         wait_until(lambda: not has_open(process.pid, pipe))  # it has told the process to end
@@ -332,17 +341,7 @@ def test_a_script_that_is_killed_takes_its_process_with_it(tmp_path: Path) -> No
         from sitemap_harvest import harvest
         harvest(sys.argv[1])
     """
-    is_requested, may_answer = Event(), Event()
-
-    def answer(_: Message) -> str:
-        is_requested.set()
-        may_answer.wait(PATIENCE_SECONDS)
-        return urlset("/a")
-
-    with Site({**PAGES, "/s.xml": answer}) as site:
-        process = script(text, tmp_path, site.url)
-        assert is_requested.wait(PATIENCE_SECONDS)
-        child = process_of_run(process.pid)
+    with waiting(text, tmp_path) as (process, child, may_answer):
         process.kill()
         process.wait()
         may_answer.set()

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
-from sitemap_harvest.config.arguments import RunConfig
-from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.engine.snapshot_session import SnapshotSession
 from sitemap_harvest.model import PageBatch, PageRecord, PageSource, UrlEntry
-from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.urls import site_of, url_key
-from tests.engine.run import Web, harvest
+from tests.engine.run import Web, harvest, session_of
 from tests.snapshots.store.making import SITE, Making
 
 if TYPE_CHECKING:
@@ -105,27 +100,10 @@ def audit_of_web(path: Path, *webs: Web, rules: Sequence[AuditRule] | None = Non
     *rules*: if not all.
     """
     for web in webs:
-        session, arguments = session_of(path, emit="sites", **target)
-        harvest(web, session=session, **arguments)
+        arguments = {"store": str(path), "emit": "sites", **target}
+        harvest(web, session=(session := session_of(arguments)), **arguments)
     (history,) = session.store.histories()
     return Audit(history.at("latest"), history, rules=rules)
-
-
-def session_of(
-    path: Path, options: HarvestSettings | None = None, **arguments: str
-) -> tuple[SnapshotSession, dict[str, str]]:
-    """Return the session of a run with *arguments* and the store at *path*, and all its arguments."""
-    now, arguments = datetime.now(UTC), {**arguments, "store": str(path)}
-    session = SnapshotSession(
-        str(path),
-        RunConfig.of(arguments),
-        options or HarvestSettings(),
-        lambda _name, _by: None,
-        run_id=new_run_id(now),
-        started_at=now,
-        fail=lambda: None,
-    )
-    return session, arguments
 
 
 def of_rule(findings: list[Finding], rule: str) -> list[Finding]:

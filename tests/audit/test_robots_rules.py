@@ -16,8 +16,8 @@ from sitemap_harvest.audit.robots import ROBOTS, disallowed_urls, robots_of
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.model import AuditSummary, FindingBatch, FindingSample, Severity
 from sitemap_harvest.urls import url_key
-from tests.audit.auditing import SITE, audit_of_web, found_on_web, session_of
-from tests.engine.run import Result, harvest
+from tests.audit.auditing import SITE, audit_of_web, found_on_web
+from tests.engine.run import Result, harvest, session_of
 from tests.formats.test_robots_rules import AGENTS, TEXTS, URLS
 from tests.site import index, urlset
 
@@ -236,7 +236,8 @@ def test_the_robots_txt_of_each_site_of_a_run_counts_for_all(
     (tmp_path / "sites.txt").write_text("\n".join(targets[::-1] if is_reversed else targets))
     options = HarvestSettings(audit={name: RuleOptions(is_off=name != "url/robots-disallowed") for name in RULES})
     sites = str(tmp_path / "sites.txt")
-    session, arguments = session_of(tmp_path / "store", options, sites=sites, emit="findings,audits")
+    arguments = {"store": str(tmp_path / "store"), "sites": sites, "emit": "findings,audits"}
+    session = session_of(arguments, options=options)
     result = Findings()
     harvest({**web, **listing(B, *listed)}, session=session, result=result, **arguments)
     assert result.disallowed.get(B, []) == disallowed
@@ -266,7 +267,8 @@ def test_a_robots_txt_may_be_read_after_the_sitemap_that_it_names(
         **web,
     }
     named_targets = " ".join(targets[::-1] if is_reversed else targets)
-    session, arguments = session_of(tmp_path / "store", sitemap=named_targets, emit="sites")
+    arguments = {"store": str(tmp_path / "store"), "sitemap": named_targets, "emit": "sites"}
+    session = session_of(arguments)
     harvest(web, session=session, **arguments)
     for target in targets:
         history = session.store.history(target)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+import pytest
 
 from sitemap_harvest import Cause, ChangeBatch, Outcome, SitemapRecord, SiteRecord, UrlBatch
 from sitemap_harvest.config.arguments import RunConfig
@@ -15,12 +18,13 @@ from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.interfaces import DocumentResponse, Transfer
 from sitemap_harvest.engine.run_state import RunParts, site_queue
 from sitemap_harvest.engine.run_summary import Summary
+from sitemap_harvest.engine.snapshot_session import SnapshotSession
+from sitemap_harvest.model.run import new_run_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sitemap_harvest.discovery.candidate import Candidate
-    from sitemap_harvest.engine.snapshot_session import SnapshotSession
 
 Web = dict[str, "bytes | int | str | None"]
 """The answer at each URL: a body, a status without one, or the URL that the URL redirects to; ``None``: no answer.
@@ -101,6 +105,22 @@ def harvest(
     if session is not None:
         session.close()
     return result
+
+
+def session_of(
+    arguments: Mapping[str, str], now: datetime | None = None, *, options: HarvestSettings | None = None
+) -> SnapshotSession:
+    """Return the session of a run with *arguments*, which name the store. *now*: when it begins, if not now."""
+    now = now or datetime.now(UTC)
+    return SnapshotSession(
+        arguments["store"],
+        RunConfig.of(arguments),
+        options or HarvestSettings(),
+        lambda _name, _by: None,
+        run_id=new_run_id(now),
+        started_at=now,
+        fail=lambda: pytest.fail("the store cannot be written"),
+    )
 
 
 def respond(web: Web, request: Request) -> DocumentResponse:

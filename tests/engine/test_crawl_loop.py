@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sitemap_harvest import Outcome, SitemapRecord, open_store
-from sitemap_harvest.config.arguments import RunConfig
-from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model.run import new_run_id
 from tests.documents import index, urlset
-from tests.engine.run import Result, Web, harvest
+from tests.engine.run import Result, Web, harvest, session_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,20 +110,6 @@ def index_of(*paths: str) -> bytes:
 )
 def test_a_run_without_a_store(web: Web, arguments: dict[str, str], expected: Result) -> None:
     assert harvest(web, emit="urls,sitemaps,sites", **arguments) == expected
-
-
-def session_of(arguments: dict[str, str]) -> SnapshotSession:
-    """Return the session of a run that begins now."""
-    now = datetime.now(UTC)
-    return SnapshotSession(
-        arguments["store"],
-        RunConfig.of(arguments),
-        HarvestSettings(),
-        lambda _name, _by: None,
-        run_id=new_run_id(now),
-        started_at=now,
-        fail=lambda: pytest.fail("the store cannot be written"),
-    )
 
 
 def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None:

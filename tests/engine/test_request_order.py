@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sitemap_harvest import open_store
-from sitemap_harvest.config.arguments import RunConfig
-from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model.run import new_run_id
 from tests.documents import index, urlset
-from tests.engine.run import Result, Web, harvest
+from tests.engine.run import Result, Web, harvest, session_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,16 +40,7 @@ def visit(tmp_path: Path):
 
     def run(day: int, web: Web, **arguments: str) -> Result:
         arguments = {"site": SITE, "emit": "urls,changes,sites,sitemaps", "store": str(tmp_path)} | arguments
-        now = FIRST_DAY + timedelta(days=day)
-        session = SnapshotSession(
-            str(tmp_path),
-            RunConfig.of(arguments),
-            HarvestSettings(),
-            lambda _name, _by: None,
-            run_id=new_run_id(now),
-            started_at=now,
-            fail=lambda: pytest.fail("the store cannot be written"),
-        )
+        session = session_of(arguments, FIRST_DAY + timedelta(days=day))
         return harvest(web, session=session, **arguments)
 
     return run

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sitemap_harvest import open_store
-from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.diff import compare
 from sitemap_harvest.discovery.well_known import PAGES, WELL_KNOWN
-from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model.run import new_run_id
 from tests.documents import index, urlset
-from tests.engine.run import Result, Web, harvest
+from tests.engine.run import Result, Web, harvest, session_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,16 +34,7 @@ def visit(tmp_path: Path):
 
     def run(day: float, web: Web, *, options: HarvestSettings | None = None, **arguments: str) -> Result:
         arguments = {"site": SITE, "emit": "changes,sitemaps,sites", "store": str(tmp_path)} | arguments
-        now = FIRST_DAY + timedelta(days=day - 1)
-        session = SnapshotSession(
-            str(tmp_path),
-            RunConfig.of(arguments),
-            options or HarvestSettings(),
-            lambda _name, _by: None,
-            run_id=new_run_id(now),
-            started_at=now,
-            fail=lambda: pytest.fail("the store cannot be written"),
-        )
+        session = session_of(arguments, FIRST_DAY + timedelta(days=day - 1), options=options)
         return harvest(web, session=session, **arguments)
 
     return run

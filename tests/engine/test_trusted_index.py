@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_harvest.config.arguments import RunConfig
-from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model.run import new_run_id
 from tests.documents import index, urlset
-from tests.engine.run import Result, Web, harvest
+from tests.engine.run import Result, Web, harvest, session_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,17 +49,7 @@ class ReliableSite:
 def crawl(store: Path, site: ReliableSite, **arguments: str) -> Result:
     """Harvest *site* into *store*."""
     arguments = {"site": SITE, "emit": "urls,changes,sitemaps,sites", "store": str(store)} | arguments
-    now = datetime.now(UTC)
-    session = SnapshotSession(
-        str(store),
-        RunConfig.of(arguments),
-        HarvestSettings(),
-        lambda _name, _by: None,
-        run_id=new_run_id(now),
-        started_at=now,
-        fail=lambda: pytest.fail("the store cannot be written"),
-    )
-    return harvest(site.web, session=session, **arguments)
+    return harvest(site.web, session=session_of(arguments), **arguments)
 
 
 @pytest.fixture(scope="module")

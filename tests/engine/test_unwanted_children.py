@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_harvest.config.arguments import RunConfig
-from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine import site_snapshot
-from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.snapshots.store import open_store
 from tests.documents import index, urlset
-from tests.engine.run import Result, Web, harvest
+from tests.engine.run import Result, Web, harvest, session_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,15 +37,7 @@ def visit(tmp_path: Path):
         nonlocal day
         day += timedelta(days=1)
         arguments = {"site": SITE, "emit": "urls,changes,sitemaps", "store": str(tmp_path)} | arguments
-        session = SnapshotSession(
-            str(tmp_path),
-            RunConfig.of(arguments),
-            HarvestSettings(),
-            lambda _name, _by: None,
-            run_id=new_run_id(day),
-            started_at=day,
-            fail=lambda: pytest.fail("the store cannot be written"),
-        )
+        session = session_of(arguments, day)
         result = harvest(web, session=session, **arguments)
         return result, open_store(str(tmp_path)).site(SITE).at("latest")
 

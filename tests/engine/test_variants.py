@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sitemap_harvest import open_store
-from sitemap_harvest.config.arguments import RunConfig
-from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.snapshot_session import SnapshotSession
-from sitemap_harvest.model.run import new_run_id
 from tests.documents import urlset
-from tests.engine.run import Web, harvest
+from tests.engine.run import Web, harvest, session_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,16 +46,7 @@ def test_a_guess_that_never_responded_keeps_no_removal_pending(
     arguments = {"site": NAMED, "emit": "changes,sites", "store": str(tmp_path)}
     found = []
     for day, web in enumerate(days):
-        now = FIRST_DAY + timedelta(days=day)
-        session = SnapshotSession(
-            str(tmp_path),
-            RunConfig.of(arguments),
-            HarvestSettings(),
-            lambda _name, _by: None,
-            run_id=new_run_id(now),
-            started_at=now,
-            fail=lambda: pytest.fail("the store cannot be written"),
-        )
+        session = session_of(arguments, FIRST_DAY + timedelta(days=day))
         result = harvest(web | {f"{OTHER}/{path}": ONE if day else BOTH}, session=session, **arguments)
         assert result.sites == {NAMED: "found"}
         found.append(result.changes)
