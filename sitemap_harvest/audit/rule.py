@@ -53,7 +53,7 @@ def shortened(value: Any, most: int) -> Any:
     return f"{value[:most]}..." if isinstance(value, str) and len(value) > most else value
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
     """Return *share* as text; it is 0% or 100% only if it is exactly that."""
     if share is None:
         return ""
@@ -112,7 +112,7 @@ class AuditRule:
         values = {
             "urls": f"{numbers['count']:URL}",
             "value": shortened(value, _MAX_VALUE_CHARS),
-            "share": _percent(finding.share),
+            "share": percent(finding.share),
         }
         return self.message.format(**{**numbers, **values})
 

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.audit.rule import RULES
+from sitemap_harvest.audit.rule import RULES, percent
 from sitemap_harvest.model import LastmodTrust
 from sitemap_harvest.snapshots.conditional_requests import MIN_CORRECT, LastmodStats, is_trusted
 
@@ -123,8 +123,7 @@ def _rest(count: float, of: int) -> float:
 
 
 def _percent(count: int, of: int) -> str:
-    share = count / max(of, 1)
-    return "less than 1%" if 0 < share < 0.01 else f"{share:.0%}"
+    return percent(count / max(of, 1))
 
 
 def of_site(sitemaps: Sequence[LastmodTrust]) -> LastmodTrust:

@@ -218,7 +218,7 @@ CASES: list[Any] = [
         "protocol/too-large",
         {S: (urls(f"{SITE}/a"), child | {"bytes_unpacked": 52_428_801})},
         {S: (urls(f"{SITE}/a"), child | {"bytes_unpacked": 52_428_800})},
-        [(S, 1, [(None, "50.0")])],
+        [(S, 1, [(None, "50.1")])],
     ),
     (
         "protocol/loc-too-long",

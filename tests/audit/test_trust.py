@@ -49,7 +49,10 @@ def trust(entries: int = 100, **counts: Any) -> LastmodTrust:
         ),
         pytest.param({"future": 10}, 90, ("10% of the dates are in the future",), id="future"),
         pytest.param(
-            {"entries": 1000, "ancient": 1}, 99, ("less than 1% of the dates are before 1995",), id="one is ancient"
+            {"entries": 1000, "ancient": 1}, 99, ("under 1% of the dates are before 1995",), id="one is ancient"
+        ),
+        pytest.param(
+            {"entries": 1000, "dated": 4}, 0, ("over 99% of the entries have no lastmod",), id="almost no dates"
         ),
         pytest.param({"one_stamp": 100}, 0, ("100% of the dates are the same moment",), id="one stamp"),
         pytest.param(

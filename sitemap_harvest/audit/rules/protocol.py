@@ -49,7 +49,7 @@ def too_large() -> str:
     Fix: Split the document, and list the parts in an index.
     """
     return f"""
-        select url as sitemap, format('{{:.1f}}', bytes_unpacked / 1_048_576) as value
+        select url as sitemap, format('{{:.1f}}', ceil(bytes_unpacked * 10 / 1_048_576) / 10) as value
         from sitemaps where kind in ('sitemap', 'index', 'list') and bytes_unpacked > 52_428_800 and {_READ}
     """  # noqa: S608 - our own condition
 
