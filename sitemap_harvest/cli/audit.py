@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import argparse
-from itertools import islice
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from sitemap_harvest.cli import audit_export, audit_reports, crawl, output, spider_options
+from sitemap_harvest.cli.audit_findings import audit_sites
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_details
 from sitemap_harvest.config.named_targets import TARGET, arguments_of
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
-from sitemap_harvest.errors import ArgumentError, StoreError
-from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, Severity
+from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.model import Severity
 from sitemap_harvest.snapshots.store import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from scrapy.settings import Settings
 
-    from sitemap_harvest.audit.crawl_export import CrawlExport
-    from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.cli.parsers import ActionParser
-    from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust
-    from sitemap_harvest.snapshots.store import History, Snapshot, Store
+    from sitemap_harvest.snapshots.store import History
 
 USAGE = "TARGET... | --store S [SITE...]"
 EPILOG = (
@@ -39,9 +34,6 @@ EPILOG = (
     "some of the targets; 1 and 3 to 8 no URL was read from any, as for crawl.\n"
     f"{spider_options.NOTE}"
 )
-
-
-_MOST_NAMES = 3  # in one line; the reports have all of them
 
 
 def add_options(parser: ActionParser) -> None:
@@ -112,7 +104,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     histories = [store.site(name) for name in opts.targets] or store.histories()
     probed = RunOutcome.WHOLE if opts.probe is None else _probe_stored(histories, opts, settings, probe)
     with audit_export.opened(opts) as opts.export:
-        audited, _ = _audit(store, histories, opts, options, limit, reports)
+        audited, _ = audit_sites(store, histories, opts, options, limit, reports)
     return audited if probed is RunOutcome.WHOLE else probed
 
 
@@ -192,7 +184,7 @@ def _crawl(
         if not histories and not has_finished:
             output.tell("Nothing was audited, and no file was written, because the crawl stored nothing.")
             return outcome if outcome in {RunOutcome.NOT_STARTED, RunOutcome.INTERRUPTED} else RunOutcome.PARTLY_FAILED
-        audited, all_have_urls = _audit(store, histories, opts, options, limit, reports)
+        audited, all_have_urls = audit_sites(store, histories, opts, options, limit, reports)
     if not has_finished:
         output.tell("The crawl ended early, so the audit is incomplete.")
         return outcome if outcome is RunOutcome.INTERRUPTED else RunOutcome.PARTLY_FAILED
@@ -202,132 +194,3 @@ def _crawl(
         return outcome
     is_whole = all_have_urls and len(histories) == len(before) and not config.no_sites
     return RunOutcome.WHOLE if is_whole else RunOutcome.PARTLY_FAILED
-
-
-def _audit(
-    store: Store,
-    histories: Sequence[History],
-    opts: argparse.Namespace,
-    options: HarvestSettings,
-    limit: Severity | None,
-    reports: AuditReports,
-) -> tuple[RunOutcome, bool]:
-    """Audit the sites of *histories* in *store*, and show or write the findings; *limit*: that of ``--fail-on``.
-
-    Return the outcome, and whether all of them have URLs.
-    """
-    from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
-    from sitemap_harvest.audit.site_audit import SiteAudit
-
-    rules: dict[str, RuleTotal] = {}
-    nothing: list[str] = []  # a line for each site without URLs
-    summaries: list[AuditSummary] = []
-    trust: list[list[LastmodTrust]] = []  # of each site: in all its dates, and in those of the worst document
-
-    def batches() -> Iterator[Batch[Any]]:
-        """Yield the findings; with ``--details``, count them, and yield the occurrences."""
-        yield OccurrenceBatch.of([]) if opts.details else FindingBatch.of([])  # so that the columns are known
-        for history in histories:
-            snapshot = history.at(opts.at)
-            before = _before(snapshot, history, store, options, opts.export) if reports.need_facts else None
-            site, pages = SiteAudit(before=before), _pages(opts.export, snapshot)
-            with_facts = reports.need_facts
-            with Audit(snapshot, history, options.audit, with_facts=with_facts, pages=pages, store=store) as audit:
-                findings = (_counted(finding, rules) for finding in site.collect(audit))
-                while some := FindingBatch.of(islice(findings, MAX_ROWS)):
-                    if not opts.details:
-                        yield some
-                yield from audit.occurrences(opts.details)
-            summaries.append(site.summary)
-            nothing.extend(_nothing_read(site))
-            trust.append(audit.trust[:2])
-            reports.add(site)
-
-    if opts.output:
-        output.write(batches(), opts.output)
-    else:
-        for _ in batches():
-            pass  # counted
-    write_line = output.tell if opts.output else output.say
-    if rules and not opts.output:
-        found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))
-        rows = pa.Table.from_pylist([_row(*one) for one in found])
-        output.show(rows, whole=["severity", "rule"], optional=["documents", "in"], has_separators=True)
-    for line in [*_lines(summaries, trust), *nothing]:
-        write_line(line)
-    if rules and not (opts.output or reports):
-        output.say("The findings were not saved. To save each with its samples, add -O findings.jsonl")
-    reports.write()
-    is_over = limit is not None and any(one.severity.rank <= limit.rank for one in rules.values())
-    return RunOutcome.PARTLY_FAILED if is_over else RunOutcome.WHOLE, not nothing
-
-
-def _pages(export: CrawlExport | None, snapshot: Snapshot) -> Iterable[pa.RecordBatch]:
-    return () if export is None else export.batches(snapshot.site, snapshot.run.id)
-
-
-def _before(
-    snapshot: Snapshot, history: History, store: Store, options: HarvestSettings, export: CrawlExport | None
-) -> SiteAudit | None:
-    """Return the audit of the snapshot before *snapshot*; ``None`` if there is none, or if it cannot be read."""
-    from sitemap_harvest.audit.audit import Audit
-    from sitemap_harvest.audit.site_audit import SiteAudit
-
-    if not (runs := [run for run in history.runs if run.id < snapshot.run.id]):
-        return None
-    before = SiteAudit()
-    earlier = history.snapshot(runs[-1])
-    try:
-        for _ in before.collect(Audit(earlier, history, options.audit, pages=_pages(export, earlier), store=store)):
-            pass  # counted
-    except StoreError as error:
-        output.tell(f"The report does not show what has changed: {error}")
-        return None
-    return before
-
-
-def _counted(finding: Finding, rules: dict[str, RuleTotal]) -> Finding:
-    """Return *finding*, counted in *rules*."""
-    from sitemap_harvest.audit.site_audit import RuleTotal
-
-    rules.setdefault(finding.rule, RuleTotal(first=finding)).add(finding)
-    return finding
-
-
-def _nothing_read(site: SiteAudit) -> Iterator[str]:
-    """Yield a line if *site* has no URLs, with its worst finding."""
-    if not site.summary.urls:
-        worst = min(site.findings, key=lambda one: one.severity.rank, default=None)
-        yield f"No URL was read from {site.summary.site}{f': {worst.message}' if worst else ''}"
-
-
-def _row(rule: str, total: RuleTotal) -> dict[str, Any]:
-    """Return the row of *rule* in the table."""
-    first = total.first
-    return {
-        "severity": total.severity,
-        "rule": rule,
-        "documents": total.documents or None,
-        "count": total.count,
-        "first finding": first.message,
-        "in": (first.sitemap or "").removeprefix(first.site) or first.sitemap,
-    }
-
-
-def _lines(summaries: Sequence[AuditSummary], trust: Sequence[Sequence[LastmodTrust]]) -> Iterator[str]:
-    """Yield the result of each site with the *trust* in its dates, and the rules that were not checked."""
-    for summary, scores in zip(summaries, trust, strict=True):
-        yield summary.in_words()
-        yield from (one.in_words() for one in scores if one is scores[0] or one.score < scores[0].score)
-    not_checked: dict[str, tuple[dict[str, None], list[str]]] = {}  # by reason: rules and sites
-    for summary in summaries:
-        for reason, names in summary.not_checked_by_reason.items():
-            rules, sites = not_checked.setdefault(reason, ({}, []))
-            rules.update(dict.fromkeys(names))
-            sites.append(summary.site)
-    for reason, (rules, sites) in not_checked.items():
-        where = ""
-        if len(sites) < len(summaries):
-            where = f" for {', '.join(sites) if len(sites) <= _MOST_NAMES else f'{len(sites):,} sites'}"
-        shown = ", ".join(rules) if len(rules) <= _MOST_NAMES else f"{len(rules)} rules"
-        yield f"Not checked{where}, because {reason}: {shown}"
