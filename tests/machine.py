@@ -1,15 +1,21 @@
-"""The current speed of this machine, so that bounds on processor time hold on a slow or busy one."""
+"""Bounds on processor time that hold on a slow or busy machine."""
 
 from __future__ import annotations
 
 import re
 import time
 from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _WORK = b"<url><loc>https://example.com/a</loc></url>\n" * 10_000
 _IDLE_SECONDS = 0.03
 """Processor seconds of the work on an idle machine, for which the bounds were set."""
 _TIMES = 5  # a single one may be disturbed or lucky
+_GROWTH = 8
+_MOST = 2  # times the growth: quadratic time is the square of the growth
 
 
 def slowdown() -> float:
@@ -24,3 +30,21 @@ def _seconds() -> float:
         word = match.group()
         found[word] = found.get(word, 0) + len(word)
     return time.process_time() - started
+
+
+def is_linear(use: Callable[[bytes], object], document: Callable[[int], bytes], size: int) -> bool:
+    """Whether *use* takes about eight times as long for a *document* of eight times the *size*."""
+    small, large = document(size), document(size * _GROWTH)
+    # Other programs may slow down one measurement, but hardly three in a row.
+    return any(_least(use, large, times=2) < _least(use, small, times=5) * _GROWTH * _MOST for _ in range(3))
+
+
+def _least(use: Callable[[bytes], object], body: bytes, *, times: int) -> float:
+    """Return the processor time of *use* for *body*, the least of several."""
+    return min(_seconds_of(use, body) for _ in range(times))
+
+
+def _seconds_of(use: Callable[[bytes], object], body: bytes) -> float:
+    started = time.process_time()
+    use(body)
+    return time.process_time() - started + 0.002  # times too short to measure prove nothing

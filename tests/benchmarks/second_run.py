@@ -17,7 +17,6 @@ import functools
 import http.server
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -27,9 +26,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from sitemap_harvest.snapshots.conditional_requests import MIN_CORRECT, MIN_RUNS
+from tests.benchmarks.processes import used_by
 from tests.benchmarks.throughput import Quiet, sitemap
 
-ROOT = Path(__file__).parents[2]
 _LONG_AGO = 1_700_000_000
 _DAY = 86_400
 _EMPTY = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>'
@@ -187,15 +186,7 @@ def run(target: str, store: Path, served: Served) -> Usage:
     """Crawl *target*, an argument, into *store*, counting the server's requests and bytes from zero."""
     served.requests = served.not_modified = served.bytes = 0
     command = [sys.executable, "-m", "scrapy", "crawl", "changes", "-a", target, "-a", f"store={store}"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    with process.stderr:
-        log = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if status or "ERROR" in log:
-        sys.exit(f"{' '.join(command)} failed:\n{log[-3000:]}")
+    usage = used_by(command)
     used = (served.requests, served.not_modified, served.bytes / 1024)
     return Usage(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, *used)
 

@@ -12,9 +12,7 @@ pstats FILE``. All files are in a temporary folder. The benchmark ends without i
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -22,7 +20,8 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.benchmarks.processes import used_by
+
 _LONG_AGO = 1_700_000_000
 _FIRST_HOST = 1  # after 127.0.0.1, which may have real services
 
@@ -109,15 +108,7 @@ def run(sites: Path, store: Path | None = None, profile: str | None = None) -> f
     stored = ["-a", f"store={store}"] if store else []
     command = [sys.executable, *profiled, "-m", "scrapy", "crawl", "sitemap", "-a", f"sites={sites}", *stored]
     outputs = ["-O", str(sites.with_name("urls.jsonl"))]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen([*command, *outputs], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    with process.stderr:
-        log = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if status or "ERROR" in log:
-        sys.exit(f"{' '.join(command)} failed:\n{log[-3000:]}")
+    usage = used_by([*command, *outputs])
     return usage.ru_utime + usage.ru_stime
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import pytest
 from sitemap_harvest import read
 from sitemap_harvest.formats.protocol import check
 from tests.documents import HERE, SITEMAPS
+from tests.machine import is_linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ROOT = f'<urlset xmlns="{SITEMAPS}">'.encode()
 START = b"<url><loc>http://a.example/"
 END = b"</loc></url></urlset>"
-GROWTH, MOST = 8, 2
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
 
 
@@ -44,17 +43,4 @@ NOW = datetime(2026, 3, 9, tzinfo=UTC)
     ],
 )
 def test_time_grows_no_faster_than_the_size(size: int, document: Callable[[int], bytes]) -> None:
-    small, large = document(size), document(size * GROWTH)
-    # Other programs may slow down one measurement, but hardly three in a row.
-    assert any(_seconds(large, times=2) < _seconds(small, times=5) * GROWTH * MOST for _ in range(3))
-
-
-def _seconds(body: bytes, *, times: int) -> float:
-    """Return the processor time of checking *body*, the least of several."""
-    return min(_once(body) for _ in range(times))
-
-
-def _once(body: bytes) -> float:
-    started = time.process_time()
-    check(read(body, url=HERE), now=NOW, location=HERE)
-    return time.process_time() - started + 0.002  # times too short to measure prove nothing
+    assert is_linear(lambda body: check(read(body, url=HERE), now=NOW, location=HERE), document, size)
