@@ -10,7 +10,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.exceptions import IgnoreRequest, NotSupported, UnsupportedURLSchemeError
+from scrapy.utils.httpobj import urlparse_cached
 
 from sitemap_harvest.engine.interfaces import Transfer
 
@@ -32,11 +34,12 @@ def measure_transfers(crawler: Crawler) -> None:
     before the delay. A downloader that does not have Scrapy's handlers is not measured.
     """
     handlers = getattr(crawler.engine.downloader, "handlers", None)
-    if handlers is None:
+    if not isinstance(handlers, DownloadHandlers):
         return
     download = handlers.download_request_async
 
     async def measured_download(request: Request) -> Response:
+        handlers._get_handler(urlparse_cached(request).scheme)  # noqa: SLF001 - the first use loads Twisted's client
         with measured(request):
             response: Response = await download(request)
             return response
