@@ -44,7 +44,7 @@ def measure_transfers(crawler: Crawler) -> None:
             response: Response = await download(request)
             return response
 
-    handlers.download_request_async = measured_download
+    handlers.download_request_async = measured_download  # type: ignore[method-assign]  # there is no other way
 
 
 @contextmanager
