@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from rich.console import Console
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import get_settings_priority
-from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.cli.validation_report import Validation, show, show_closing
+from sitemap_harvest.cli.validation_targets import Target, targets_of
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.config.targets import Credentials, document_address
+from sitemap_harvest.config.targets import Credentials
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.engine.interfaces import DocumentResponse
-from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import check
 from sitemap_harvest.integration import download_errors
 from sitemap_harvest.integration.fetch_spider import Fetched, FetchSpider
 from sitemap_harvest.model import Kind, Severity
-from sitemap_harvest.urls import site_of, without_user
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from scrapy.settings import Settings
 
@@ -46,107 +40,9 @@ EPILOG = (
     "Exit codes: 0 no document has a problem of the severity --fail-on or higher; 1 Scrapy could not start; "
     "2 wrong usage; 3 no document could be read; 4 some documents have such a problem or could not be read."
 )
-STDIN = "-"
-_ACCEPTED = "a file, a folder, a URL that begins with http:// or https://, or - for standard input"
-_HOST = re.compile(r"(?:[a-z0-9\-]+\.)+[a-z0-9\-]+(?::\d+)?(?:/|\Z)", re.IGNORECASE)
-_SUFFIX = r"\.(?:xml|rss|atom{})(?:\.(?:gz|bz2|zst|br|zip))?\Z"
-_CERTAIN = re.compile(r"\Arobots\.txt\Z|(?:sitemap|urllist).*" + _SUFFIX.format("|txt"), re.IGNORECASE | re.DOTALL)
-"""A file of such a name is meant to be a sitemap document, whatever its contents."""
-_SITEMAP = re.compile(f"{_CERTAIN.pattern}|{_SUFFIX.format('')}", re.IGNORECASE | re.DOTALL)
-"""The names of the files in a folder that are validated, if they are not other XML."""
 _CUT = "the connection was closed early; the partial data was read"
 _UNLIMITED = 1_000_000  # columns
 _INTERRUPTED = "interrupted before a response arrived"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """One document to validate."""
-
-    name: str
-    """Its name in the output."""
-    url: str
-    """Its URL; ``file:`` for a file, ``-`` for standard input."""
-    served_at: str | None = None
-    """The URL that a file will be served at, if the user gives one."""
-    path: Path | None = None
-    """The path, if it is a file."""
-    is_found: bool = False
-    """Whether it was found in a folder, which may contain other files too."""
-    refusal: str | None = None
-    """Why it cannot be read, if known."""
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether it is fetched over the network."""
-        return self.path is None and self.url != STDIN
-
-
-def targets_of(names: list[str], at: str | None = None, logins: Credentials | None = None) -> list[Target]:
-    """Return the documents of *names*, without duplicates. Raises :exc:`ArgumentError` for an invalid name.
-
-    Logins in URLs are moved to *logins*. *at* is the URL that the one file, or the
-    files in the one folder, will be served at.
-    """
-    if not names:
-        raise ArgumentError("TARGET", None, _ACCEPTED, message=f"nothing to validate: give {_ACCEPTED}")
-    logins = Credentials() if logins is None else logins
-    targets: dict[str, Target] = {}
-    for name in names:
-        for target in _targets(name, logins):
-            targets.setdefault(target.url, target)
-    return [replace(target, served_at=_served_at(target, names, at)) for target in targets.values()]
-
-
-def _served_at(target: Target, names: list[str], at: str | None) -> str | None:
-    """Return *at*, with the name of the file appended if it is the URL of a folder."""
-    if at is None:
-        return None
-    at = without_user(at)
-    if not at.lower().startswith(("http://", "https://")) or site_of(at) is None:
-        raise ArgumentError("--at", at, "a URL that begins with http:// or https://")
-    if len(names) > 1 or target.is_remote:
-        raise ArgumentError("--at", at, "used with a single local file or folder")
-    if target.path is None or not at.endswith("/"):
-        return at
-    folder = Path(names[0]) if Path(names[0]).is_dir() else target.path.parent
-    return at + quote(target.path.relative_to(folder).as_posix())
-
-
-def _targets(name: str, logins: Credentials) -> Iterator[Target]:
-    if name == STDIN:
-        yield Target(name="standard input", url=STDIN)
-        return
-    if not name.strip():
-        raise ArgumentError("TARGET", name, _ACCEPTED, message=f"TARGET is empty: give {_ACCEPTED}")
-    try:
-        url = document_address(name, logins)
-    except ArgumentError as error:
-        message = str(error).replace("argument sitemap=", "TARGET ", 1)
-        raise ArgumentError("TARGET", name, error.accepted, message=message) from error
-    path = Path(file_uri_to_path(url)) if "://" in name else Path(name)
-    if not url.startswith("file:"):
-        yield Target(name=without_user(name if "://" in name else f"//{name}").removeprefix("//"), url=url)
-    elif path.is_dir():
-        yield from _below(path)
-    else:
-        is_host = _HOST.match(name) and ("/" in name or not _SITEMAP.search(name))
-        refusal = f"there is no such file; if it is a URL, write https://{name}" if is_host else None
-        yield Target(name=name, url=url, path=path, refusal=None if path.exists() else refusal)
-
-
-def _below(folder: Path) -> Iterator[Target]:
-    """Yield the files below *folder* whose names are those of sitemap documents, sorted by name."""
-    found = [path for path in sorted(folder.rglob("*")) if _SITEMAP.search(path.name) and path.is_file()]
-    found = [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
-    for path in found or [folder]:
-        yield Target(
-            name=str(path),
-            url=Path(os.path.abspath(path)).as_uri(),  # noqa: PTH100 - resolves .. and, unlike resolve(), no links
-            path=path,
-            is_found=bool(found) and not _CERTAIN.search(path.name),
-            refusal=None if found else "the folder contains no sitemap",
-        )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from sitemap_harvest.cli.validate import Target, outcome_of, targets_of
+from sitemap_harvest.cli.validate import outcome_of
 from sitemap_harvest.cli.validation_report import Validation, show, show_closing
+from sitemap_harvest.cli.validation_targets import Target, targets_of
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats.protocol import Listed
 from sitemap_harvest.model import CATALOGUE, Kind, Problem, Sample
