@@ -1,4 +1,4 @@
-"""``Harvest``, one run of a spider: reads arguments and settings, creates the components, and logs the result."""
+"""``Harvest``, one run of a spider: reads arguments and settings, begins and ends the run, and logs the result."""
 
 from __future__ import annotations
 
@@ -13,29 +13,23 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.settings import HarvestSettings
-from sitemap_harvest.engine.crawl_loop import CrawlLoop
-from sitemap_harvest.engine.in_flight import InFlight
-from sitemap_harvest.engine.run_state import RUN, RunParts, RunState, fields, site_queue
+from sitemap_harvest.engine.run_state import RUN, RunState, fields
 from sitemap_harvest.errors import ArgumentError, HarvestError
-from sitemap_harvest.integration.document_requests import DocumentRequests
-from sitemap_harvest.integration.items.item_processor import needs_rows
-from sitemap_harvest.integration.loop_runner import LoopRunner, Wakeup
-from sitemap_harvest.page_visits.host_turns import HostTurns
 from sitemap_harvest.page_visits.page_rules import PageRules
+from sitemap_harvest.spiders.run_components import connect
 from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, prepare
-from sitemap_harvest.spiders.start_requests import SeedRequests, has_own, state_of
+from sitemap_harvest.spiders.start_requests import has_own, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from sitemap_harvest.config.arguments import RunConfig
-    from sitemap_harvest.engine.probe import Probe
+    from sitemap_harvest.integration.loop_runner import LoopRunner
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
-    from sitemap_harvest.page_visits.page_requests import PageRequests
     from sitemap_harvest.spiders.spider_arguments import SpiderArguments
 
 
@@ -97,64 +91,8 @@ class Harvest(RunState):
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool retains some 25 MB of freed memory
         for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
             self.logger.warning("%s", reason)
-        self._connect(config)
-
-    def _connect(self, config: RunConfig) -> None:
-        """Create the components of the run, and connect them with Scrapy."""
-        crawler, options, wakeup, rules = self._crawler, self.options, Wakeup(), self._rules
-        settings = crawler.settings
-        limits = (settings.getint(name) for name in ("CONCURRENT_REQUESTS_PER_DOMAIN", "CONCURRENT_REQUESTS"))
-        per_host, max_in_flight = (limit if limit > 0 else options.concurrency for limit in limits)  # 0: no limit
-        small = options.bodies // max(max_in_flight, options.concurrency)
-        self.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
-        self.seeds = SeedRequests(self._spider, self.sites)
-        self._pages: PageRequests | None = None
-        turns = HostTurns(crawler, self.sites.frontier)
-        if rules.rules:
-            from sitemap_harvest.page_visits.page_requests import PageRequests  # of spiders that visit pages
-
-            self._pages = PageRequests(self._spider, rules, turns, wakeup, only_site=config.only_site)
-        probe, next_probed = self._probe(config, turns, wakeup)
-        requests = DocumentRequests(crawler, self.seeds.like, read_declared=options.read_declared)
-        parts = RunParts(
-            config=config,
-            options=options,
-            summary=self.summary,
-            sites=self.sites,
-            in_flight=InFlight(most=options.bodies, small=small, wake=wakeup),
-            session=self._session,
-            build_request=requests.build,
-            pages=self._pages,
-            probe=probe,
-            next_probed=next_probed,
-            children=rules.children,
-            needs_rows=lambda: options.items == "rows" or needs_rows(crawler, self.logger),
-            max_in_flight=max_in_flight,
-            max_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
-        )
-        self._loop = CrawlLoop(parts)
-        self.runner = LoopRunner(crawler, self._loop, requests, wakeup, small=small)
-
-    def _probe(
-        self, config: RunConfig, turns: HostTurns, wakeup: Wakeup
-    ) -> tuple[Probe | None, Callable[[], Request | None]]:
-        """Return the probe of the run, if the user wants one, and a function that returns its next request."""
-        if config.probe is None or self._session is None:
-            return None, lambda: None
-        from sitemap_harvest.engine.probe import Probe  # only a run with a store has one
-        from sitemap_harvest.page_visits.probe_requests import ProbeRequests
-
-        probe = Probe(
-            config.probe,
-            config.probe_seed,
-            frontier=self.sites.frontier,
-            max_unanswered=self.options.max_unanswered,
-            summary=self.summary,
-            guard=self._session.guard,
-        )
-        emits = "pages" in config.emit
-        requests = ProbeRequests(self._crawler, probe, turns, wakeup, only_site=config.only_site, emits=emits)
-        return probe, requests.next
+        self._components = connect(self._spider, self, config, self._rules, self._session)
+        self.seeds, self.runner = self._components.seeds, self._components.runner
 
     def refuse(self, reason: str) -> NoReturn:
         """End the run before it begins, with the reason in one line."""
@@ -190,14 +128,15 @@ class Harvest(RunState):
         if self.runner is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
-        for record in self._loop.results.left_over():
+        for record in self._components.loop.results.left_over():
             if exporter is not None:
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
         if self._session is not None:
             self._session.close()
         if self.temporary_store is not None:
             self.temporary_store.cleanup()
-        if self._pages is not None and (unvisited := self._pages.close()):
+        pages = self._components.pages
+        if pages is not None and (unvisited := pages.close()):
             self.logger.info("%s", unvisited)
 
     def log_summary(self) -> None:
