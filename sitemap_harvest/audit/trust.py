@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.audit.rule import RULES, percent
@@ -28,7 +29,7 @@ _FLAWS = {
     "ancient": "are before 1995",
     "one_stamp": "are the same moment",
     "fetch_time": "are the time of the request",
-    "mixed_precision": "have another precision than most",
+    "mixed_precision": "have another precision than most of their sitemap",
     "goes_back": "are earlier than in the run before",
     "stale": "are older than the newest entry of their sitemap",
 }
@@ -92,17 +93,22 @@ def _rank(one: LastmodTrust) -> tuple[int, int, str | None]:
     return one.score, -one.entries, one.sitemap
 
 
-def scored(one: LastmodTrust) -> LastmodTrust:
-    """Return *one* with the score and the reasons that follow from its counts. Pure."""
-    factors = dict(_factors(one))
-    score = 1.0
-    for factor in factors.values():
-        score *= factor
+def scored(one: LastmodTrust, one_stamp: str | None = None) -> LastmodTrust:
+    """Return *one* with the score and the reasons that follow from its counts. Pure.
+
+    *one_stamp*: the reason for dates that are the same; ``None``: their share.
+    """
+    factors = dict(_factors(one, one_stamp))
     reasons = sorted((text for text, factor in factors.items() if factor < 1), key=factors.__getitem__)
-    return replace(one, score=int(100 * score + 1e-9), reasons=tuple(reasons))  # 100 only without a flaw
+    return replace(one, score=_rounded(prod(factors.values())), reasons=tuple(reasons))
 
 
-def _factors(one: LastmodTrust) -> Iterator[tuple[str, float]]:
+def _rounded(share: float) -> int:
+    """Return the score for *share*, 0 to 1: 100 only for 1."""
+    return int(100 * share + 1e-9)
+
+
+def _factors(one: LastmodTrust, one_stamp: str | None = None) -> Iterator[tuple[str, float]]:
     """Yield for each reason the share of the dates that can be relied on in spite of it."""
     what = "entries" if one.trusted is None else "sitemaps"
     missing = one.entries - one.dated - one.unreadable
@@ -111,7 +117,8 @@ def _factors(one: LastmodTrust) -> Iterator[tuple[str, float]]:
     yield text, _rest(one.unreadable, one.entries - missing)
     for name, flaw in _FLAWS.items():
         count = getattr(one, name) / (2 if name in _SLIGHT else 1)
-        yield f"{_percent(getattr(one, name), one.dated)} of the dates {flaw}", _rest(count, one.dated)
+        text = f"{_percent(getattr(one, name), one.dated)} of the dates {flaw}"
+        yield one_stamp if one_stamp and name == "one_stamp" else text, _rest(count, one.dated)
     # With as many correct dates as a crawl needs before it relies on them: a single wrong one proves little.
     seen = one.correct + one.missed + one.spurious + MIN_CORRECT
     yield f"changes without a new date: {one.missed:,}, with one: {one.correct:,}", _rest(one.missed, seen)
@@ -127,11 +134,16 @@ def _percent(count: int, of: int) -> str:
 
 
 def of_site(sitemaps: Sequence[LastmodTrust]) -> LastmodTrust:
-    """Return the trust in the dates of all *sitemaps* of a site, at least one: the mean score by entry."""
+    """Return the trust in the dates of all *sitemaps* of a site, at least one: the mean by entry, rounded once."""
     counts = {name: sum(getattr(one, name) for one in sitemaps) for name in _COUNTS}
-    total = scored(LastmodTrust(site=sitemaps[0].site, run=sitemaps[0].run, score=0, **counts))
-    score = sum(one.score * one.entries for one in sitemaps) // max(total.entries, 1)
-    return replace(total, score=score)
+    total = LastmodTrust(site=sitemaps[0].site, run=sitemaps[0].run, score=0, **counts)
+    one_stamp = None
+    if len(sitemaps) > 1:  # each with a moment of its own
+        having = sum(one.one_stamp > 0 for one in sitemaps)
+        one_stamp = f"lastmod/one-stamp in {having:,} of {len(sitemaps):,} sitemaps: almost all dates are the same"
+    shares = (prod(dict(_factors(one)).values()) * one.entries for one in sitemaps)
+    score = _rounded(sum(shares) / max(total.entries, 1))
+    return replace(scored(total, one_stamp), score=score)
 
 
 def _sitemaps(dataset: Dataset, options: Mapping[str, RuleOptions]) -> Iterator[dict[str, Any]]:

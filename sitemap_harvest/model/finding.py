@@ -102,11 +102,11 @@ class LastmodTrust(ItemRecord):
     ancient: int = 0
     """Dated before 1995."""
     one_stamp: int = 0
-    """Dated with the moment that almost all share."""
+    """Dated with the moment that almost all dates of their sitemap share."""
     fetch_time: int = 0
     """Dated with the time of the request, as almost all."""
     mixed_precision: int = 0
-    """Dated with another precision than most."""
+    """Dated with another precision than most dates of their sitemap."""
     goes_back: int = 0
     """Dated earlier than in the run before."""
     stale: int = 0

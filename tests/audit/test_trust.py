@@ -56,7 +56,10 @@ def trust(entries: int = 100, **counts: Any) -> LastmodTrust:
         ),
         pytest.param({"one_stamp": 100}, 0, ("100% of the dates are the same moment",), id="one stamp"),
         pytest.param(
-            {"mixed_precision": 20}, 90, ("20% of the dates have another precision than most",), id="counts half"
+            {"mixed_precision": 20},
+            90,
+            ("20% of the dates have another precision than most of their sitemap",),
+            id="counts half",
         ),
         pytest.param({"missed": 1}, 95, ("changes without a new date: 1, with one: 0",), id="one change was missed"),
         pytest.param(
@@ -76,9 +79,26 @@ def test_a_score_follows_from_counts(counts: dict[str, Any], score: int, reasons
 
 
 def test_the_score_of_a_site_is_the_mean_by_entry() -> None:
-    found = of_site([trust(entries=300, score=100), trust(one_stamp=100, score=0)])
-    reasons = ("25% of the dates are the same moment",)
+    found = of_site([trust(entries=300), trust(one_stamp=100)])
+    reasons = ("lastmod/one-stamp in 1 of 2 sitemaps: almost all dates are the same",)
     assert found == trust(entries=400, sitemap=None, score=75, reasons=reasons, one_stamp=100)
+
+
+def test_the_score_of_a_site_is_rounded_once() -> None:
+    found = of_site([trust(entries=103, dated=6), trust(entries=49, dated=0), trust(entries=29, dated=0)])
+    reasons = ("97% of the entries have no lastmod",)
+    assert found == trust(entries=181, sitemap=None, score=3, reasons=reasons, dated=6)  # 5.83 of 103 entries
+
+
+def test_the_only_sitemap_of_a_site_is_the_site() -> None:
+    one = scored(trust(one_stamp=95))
+    assert of_site([one]) == dataclasses.replace(one, sitemap=None)
+
+
+def test_each_sitemap_may_have_a_moment_of_its_own(tmp_path: Path) -> None:
+    months = {f"{SITE}/{month}.xml": dated(*[f"2026-0{month}-01"] * 60) for month in (1, 2, 3, 4)}
+    site = trusts(tmp_path, {**months, SITEMAP: dated(*DAYS)})[0]
+    assert site.reasons == ("lastmod/one-stamp in 4 of 5 sitemaps: almost all dates are the same",)
 
 
 def trusts(
