@@ -39,6 +39,7 @@ _XML_WHITESPACE = b" \t\r\n"  # Python's white space includes more than XML's
 _LINE_END = b"\n"[0]
 _END_OF_ENTRY = b"</url>"
 _END = re.compile(rb"[ \t\r\n]*</urlset>[ \t\r\n]*")
+_POSITION = re.compile(r",? line ([0-9]+)(, column [0-9]+)?")  # in messages of libxml2
 
 
 class Rest(NamedTuple):
@@ -50,6 +51,22 @@ class Rest(NamedTuple):
     """Number of entries read before."""
     lines: int = 0
     """Number of lines read before, which are not in :attr:`blocks`."""
+    prolog_lines: int = 0
+    """Number of whole lines before the first entry in :attr:`blocks`."""
+    shares_line: bool = False
+    """Whether that entry is on a line with the prolog, without the entries read before: its columns are unknown."""
+
+    def in_document(self, message: str) -> str:
+        """Return *message* of the strict parser with the positions in the whole document, as far as they are known."""
+        return _POSITION.sub(self._in_document, message) if self.entries else message
+
+    def _in_document(self, position: re.Match[str]) -> str:
+        line, column = int(position[1]), position[2]
+        if line <= self.prolog_lines:
+            return position[0]
+        if self.shares_line and line == self.prolog_lines + 1:
+            return f", line {line + self.lines}" if column else ""  # without a column: maybe an element of the prolog
+        return position[0].replace(position[1], str(line + self.lines), 1)
 
 
 def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBatch]:
@@ -71,7 +88,7 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
         into.problems.forget_reading()
         if reason.is_flaw:
             line = reason.line and reason.line + rest.lines
-            into.problems.add("xml/not-well-formed", str(reason), line=line)
+            into.problems.add("xml/not-well-formed", rest.in_document(str(reason)), line=line)
         has_read = reader.read_children > rest.entries
         yield from read_tolerantly(source.text(into.problems), reader, into, is_text_read=has_read)
 
@@ -85,11 +102,14 @@ def read_fast(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, N
     data = _gather(blocks, b"")
     prolog, namespaces = _prolog(data)
     data = data[len(prolog) :]
+    start = prolog.rstrip(_XML_WHITESPACE)
+    space = prolog[len(start) :]  # kept before the rest, for the columns of its first line
     roles = element_roles(namespaces)
     entries = lines = 0
     while prolog:
         end = data.rfind(_END_OF_ENTRY) + len(_END_OF_ENTRY)
-        chunk, rest = (data[:end], data[end:].lstrip(_XML_WHITESPACE)) if end >= len(_END_OF_ENTRY) else (b"", data)
+        chunk, tail = (data[:end], data[end:]) if end >= len(_END_OF_ENTRY) else (b"", data)
+        rest = tail.lstrip(_XML_WHITESPACE)
         is_last = _END.fullmatch(rest) is not None
         if is_last and (more := next(blocks, b"")):
             data += more
@@ -102,11 +122,13 @@ def read_fast(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, N
         if is_last:
             return None
         entries += len(texts["loc"])
-        lines += _lines(data) - _lines(rest)
+        lines += _lines(space + chunk)
+        space = tail[: len(tail) - len(rest)]
         data = _gather(blocks, rest)
         if len(data) == len(rest):
             break  # the document ends, and the root is still open
-    return Rest(chain([prolog + data], blocks), entries, lines)
+    prolog = start + space
+    return Rest(chain([prolog + data], blocks), entries, lines, _lines(prolog), shares_line=b"\n" not in space)
 
 
 def _prolog(data: bytes) -> tuple[bytes, dict[str | None, str]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
+from lxml import etree
 
 from sitemap_harvest import Kind, read
 from sitemap_harvest.formats import source
@@ -175,6 +177,21 @@ def test_many_entries_pass_from_parser_to_parser_without_loss() -> None:
     assert rows[25_000].loc == "https://example.com/a&b"
     assert len({row.loc for row in rows}) == 30_000
     assert codes(document) == {"xml/not-well-formed": 1, "xml/bare-ampersand": 1}
+
+
+@pytest.mark.parametrize("ends", ["", "<", "<loc>https://a", "<loc>https://a\n&", "</x>", "</url>\n"])
+@pytest.mark.parametrize("indent", ["", "\n", "\n\n    "])
+@pytest.mark.parametrize("prolog", [b"", b"<?xml version='1.0'?>\n\n"])
+def test_positions_of_flaws_after_the_fast_path_are_those_in_the_document(
+    prolog: bytes, indent: str, ends: str
+) -> None:
+    text = prolog + urlset(f"{indent}{PLAIN_ENTRY}" * 3 + f"{indent}<url>{ends}").partition(b"</urlset>")[0].rstrip()
+    with pytest.raises(etree.XMLSyntaxError) as wanted:
+        etree.fromstring(text)
+    (flaw,) = (problem for problem in read(text, url=HERE).problems if problem.code == "xml/not-well-formed")
+    columns = "(?!)" if indent else r", column \d+|(?<!,) line \d+"  # unknown on a line that is read in two parts
+    assert re.sub(columns, "", flaw.detail) == re.sub(columns, "", wanted.value.msg)
+    assert [sample.line for sample in flaw.samples] == [wanted.value.lineno]
 
 
 def test_a_bare_ampersand_is_kept_and_reported() -> None:
