@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 
 import pytest
 
@@ -21,14 +20,13 @@ def feed(folder, name, kind):
 
 
 @pytest.mark.quick
-def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path):
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", None)
+    temporary = {"TMPDIR": str(tmp_path / "temporary")}
     site = serve(SITE)
     feeds = feed(tmp_path, "findings", "Finding") | feed(tmp_path, "audits", "AuditSummary")
     feeds |= feed(tmp_path, "trust", "LastmodTrust")
-    run = crawl(spider="audit", site=site.url, emit="findings,audits,trust", feeds=feeds)
+    run = crawl(spider="audit", site=site.url, emit="findings,audits,trust", feeds=feeds, environment=temporary)
     found = {row["rule"]: row for row in lines(tmp_path / "findings.jsonl")}
     assert [sample["loc"] for sample in found["url/fragment"]["samples"]] == [f"{site.url}/a#part"]
     assert found["url/duplicate-in-sitemap"]["sitemap"] == f"{site.url}/s.xml"
