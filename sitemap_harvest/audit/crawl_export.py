@@ -6,9 +6,8 @@ memory, and checks the whole file before anything else is done with it.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 
 from sitemap_harvest.audit.crawl_columns import FIELDS, columns_of
 from sitemap_harvest.audit.crawl_file import CrawlFile, in_words
-from sitemap_harvest.audit.dataset import bounded_connection
+from sitemap_harvest.audit.temporary_database import TemporaryDatabase
 from sitemap_harvest.errors import CrawlExportError
 from sitemap_harvest.formats.html.headings import says_not_found
 from sitemap_harvest.model import PageRecord, PageSource, arrow_schema
@@ -65,7 +64,7 @@ _PAGES = """
 """
 
 
-class CrawlExport:
+class CrawlExport(TemporaryDatabase):
     """The pages of one file. A context manager: the pages are in a temporary folder."""
 
     def __init__(self, path: str, columns: Mapping[str, str] | None = None) -> None:
@@ -80,9 +79,8 @@ class CrawlExport:
         """The number of pages."""
         self.skipped = 0
         """The number of rows without a URL."""
-        self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
+        super().__init__()
         self._pages = f"{self._files.name}/pages.parquet"
-        self._connection = bounded_connection(self._files.name)
         try:
             self._load(columns or {})
         except BaseException as error:
@@ -90,17 +88,6 @@ class CrawlExport:
             if isinstance(error, CrawlExportError | duckdb.Error | pa.ArrowException | OSError | EOFError | ValueError):
                 raise CrawlExportError(f"{path}: {in_words(error)}") from error
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Delete the temporary files."""
-        self._connection.close()
-        self._files.cleanup()
 
     def batches(self, site: str, run: str) -> Iterator[pa.RecordBatch]:
         """Yield the pages, rows of :class:`PageRecord`, for the audit of *run* of *site*."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
 from sitemap_harvest.audit.robots import authorized, disallowed_urls, robots_of, with_others
+from sitemap_harvest.audit.temporary_database import TemporaryDatabase
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.conditional_requests import LastmodStats
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
-_MEMORY = "400MB"  # of DuckDB; what does not fit goes to temporary files
-_THREADS = 2  # each needs a part of the memory
 _CHUNK_ROWS = 20_000
 _FEW = 100_000  # rows that fit in memory in any case
 _TEXT = pa.string()
@@ -122,7 +120,7 @@ _MACROS = {
 }
 
 
-class Dataset:
+class Dataset(TemporaryDatabase):
     """The tables of one snapshot.
 
     ``urls``, ``alternates``, ``images``, ``videos``, ``news``, ``sitemaps``,
@@ -168,10 +166,8 @@ class Dataset:
         *pages* are rows of :class:`PageRecord`, of a crawl export, in addition to those of a probe in the store.
         *store* has the other sites of the run, whose robots.txt files are used for their URLs; ``None``: none has.
         """
-        self._files = tempfile.TemporaryDirectory(prefix="sitemap-harvest-")
         is_small = len(snapshot.sitemaps()) < _FEW and snapshot.row_ranges().count.sum() < _FEW
-        place = ":memory:" if is_small else f"{self._files.name}/audit.duckdb"  # where tables are compressed
-        self._connection = bounded_connection(self._files.name, place)
+        super().__init__(in_memory=is_small)
         for function in (document_key, hreflang_flaw, is_language):
             self._connection.create_function(function.__name__, function)
         try:
@@ -183,17 +179,6 @@ class Dataset:
             if isinstance(error, duckdb.Error | OSError):
                 raise StoreError(f"{snapshot.site}: the snapshot cannot be loaded for the audit: {error}") from error
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection and delete the temporary files."""
-        self._connection.close()
-        self._files.cleanup()
 
     def check(self, sql: str, known: Collection[str]) -> None:
         """Raise :exc:`StoreError` if *sql* is invalid, or returns a column that is not *known*."""
@@ -278,20 +263,6 @@ class Dataset:
 
     def _insert(self, name: str, rows: pa.Table) -> None:
         self._connection.from_arrow(rows).project(_STORED[name]).insert_into(name)
-
-
-def bounded_connection(folder: str, place: str = ":memory:") -> duckdb.DuckDBPyConnection:
-    """Return a connection to the database at *place* with bounded memory; temporary files are in *folder*."""
-    config: dict[str, Any] = {
-        "temp_directory": folder,
-        "memory_limit": _MEMORY,
-        "threads": _THREADS,
-        "preserve_insertion_order": "false",
-    }
-    connection = duckdb.connect(place, config=config)
-    connection.execute("set TimeZone = 'UTC'")
-    connection.execute("set enable_progress_bar = false")  # a spawned process would print it
-    return connection
 
 
 def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
