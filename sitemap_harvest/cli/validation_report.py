@@ -47,7 +47,7 @@ _KINDS = {
     Kind.XML: "other XML",
     Kind.BINARY: "binary file",
 }
-_PAGE = re.compile(r"(?:/[^/.]*|\.html?)\Z", re.IGNORECASE)  # the path of a page, rather than of a sitemap
+_PAGE = re.compile(r"(?:\A|/[^/.]*|\.html?)\Z", re.IGNORECASE)  # the path of a page, rather than of a sitemap
 _TEXT_AT, _SAMPLES_AT = 11, 13  # columns
 _WIDEST_TEXT = 100  # longer lines are hard to read
 

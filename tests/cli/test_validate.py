@@ -441,6 +441,7 @@ def test_an_impossible_address_for_a_file_is_rejected(arguments: tuple[str, ...]
     ("url", "fix"),
     [
         pytest.param("https://a.example/", "Name the sitemap. To find and check the sitemaps of the site: ", id="home"),
+        pytest.param("https://a.example", "Name the sitemap. To find ", id="site"),
         pytest.param("https://a.example/shop", "Name the sitemap. To find ", id="no-suffix"),
         pytest.param("https://a.example/shop.html?x=1", "Name the sitemap. To find ", id="html"),
         pytest.param("https://a.example/sitemap.xml", "Serve the sitemap at this URL", id="sitemap"),
