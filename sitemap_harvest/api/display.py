@@ -6,6 +6,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.escape import visible
+from sitemap_harvest.model import Outcome
 from sitemap_harvest.text_width import cell_len, middle_cut
 
 if TYPE_CHECKING:
@@ -87,7 +88,11 @@ def _summary(result: HarvestResult) -> tuple[str, list[str]]:
     state = complete if result.complete else f"not complete ({report.verdict})"
     urls, documents = _counted(counts.urls, "URL"), _counted(sum(counts.documents.values()), "document")
     title = f"HarvestResult, {state}: {urls} from {documents}"
-    lines = [f"{site.root}: {site.result}: {site.reason}" for site in report.failed_sites]
+    exists = {one.url for one in report.failed_documents if one.outcome == Outcome.NOT_A_SITEMAP}  # not absent
+    lines = [
+        f"{site.root}: {Outcome.NOT_A_SITEMAP if site.root in exists else site.result}: {site.reason}"
+        for site in report.failed_sites
+    ]
     named = {site.root for site in report.failed_sites}  # a document that was named is one too
     others = (one for one in report.failed_documents if one.url not in named)
     lines += [f"{document.url}: {document.outcome}: {document.reason}" for document in others]

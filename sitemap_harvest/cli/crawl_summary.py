@@ -82,15 +82,13 @@ def _lines(
         yield "", summary.sites_in_words()
     if summary.urls:
         for style, title, notes in (
-            ("yellow", "No URLs found:", summary.site_notes),
-            ("yellow", "Failed or incomplete:", summary.notes),
-            ("", "Failed, but not counted:", summary.guesses),
+            ("yellow", "No URLs found:", (summary.site_notes,)),
+            ("yellow", "Failed or incomplete:", (summary.notes,)),
+            ("", "Failed, but not counted:", (summary.out_of_scope, summary.guesses)),
         ):
-            if notes.first:
+            if lines := [line for one in notes for line in one.lines()]:
                 yield style, title
-                yield from (
-                    ("", f"  {note if fields else note.replace('emit=', '--emit ')}") for note, fields in notes.lines()
-                )
+                yield from (("", f"  {note if fields else note.replace('emit=', '--emit ')}") for note, fields in lines)
         if summary.dropped:
             yield "", f"URLs dropped by filters: {summary.filters_in_words()}"
     elif outcome is not RunOutcome.INTERRUPTED:

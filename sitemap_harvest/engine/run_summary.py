@@ -22,7 +22,7 @@ from sitemap_harvest.model import (
     unread_in_words,
 )
 from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
-from sitemap_harvest.urls import site_of
+from sitemap_harvest.urls import host_of, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -104,12 +104,16 @@ class Summary:
     tallies: dict[Outcome, Tally] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
     """Documents that failed."""
+    out_of_scope: Notes = field(default_factory=Notes)
+    """Documents that may not be requested; they do not count as failed."""
     skipped: Notes = field(default_factory=Notes)
     """Documents that were skipped on purpose."""
     problems: Counter[str] = field(default_factory=Counter)
     """Occurrences of each problem, by code."""
     sites: Counter[SiteResult] = field(default_factory=Counter)
     """Sites and named documents, by result."""
+    why_not_found: set[str] = field(default_factory=set)
+    """The results other than ``found``, as text."""
     changes: Counter[str] = field(default_factory=Counter)
     """URLs that changed since the baseline, or are newly known, by kind; empty without a comparison."""
     since: str = "the last snapshot"
@@ -201,9 +205,10 @@ class Summary:
         if record.outcome is Outcome.SKIPPED or is_wanted:
             self.skipped.add(f"{record.url}: {record.reason}")
         elif record.outcome not in _READ and not _is_probe(record):
-            self.has_failed = self.has_failed or record.outcome is not Outcome.OUT_OF_SCOPE
-            tally.failures += 1
-            self._note_failed(record)
+            counts = record.outcome is not Outcome.OUT_OF_SCOPE
+            self.has_failed = self.has_failed or counts
+            tally.failures += counts
+            self._note_failed(record, self.notes if counts else self.out_of_scope)
 
     def add_snapshot(self, changes: ChangeSummary, *, is_found: bool) -> None:
         """Count the stored snapshot with these *changes*; *is_found*: whether a document that lists URLs was read."""
@@ -237,13 +242,14 @@ class Summary:
             self.count(f"sitemap_harvest/site/{record.result}/{record.cause}", 1)
         if record.result is not SiteResult.FOUND:
             self.has_failed = True
+            self.why_not_found.add(_why_not_found(record))
             if len(self.failed_sites) < _MOST_LISTED:
                 site = FailedSite(root=record.root, result=record.result, cause=record.cause, reason=record.reason)
                 self.failed_sites.append(site)
         else:
             if failed := _robots_that_failed(record):
                 self.has_failed = True
-                self._note_failed(failed)
+                self._note_failed(failed, self.notes)
             for one in record.evidence:
                 if one.found_by.is_guess and one.outcome in _FAILURES:
                     is_variant = one.found_by is FoundBy.VARIANT
@@ -254,8 +260,8 @@ class Summary:
             words = f"{record.root}: {record.in_words()}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
 
-    def _note_failed(self, one: SitemapRecord | Evidence) -> None:
-        self.notes.add(f"{one.url}: {one.reason}", url=one.url, outcome=one.outcome, cause=one.cause)
+    def _note_failed(self, one: SitemapRecord | Evidence, notes: Notes) -> None:
+        notes.add(f"{one.url}: {one.reason}", url=one.url, outcome=one.outcome, cause=one.cause)
         if len(self.failed_documents) < _MOST_LISTED:
             failed = FailedDocument(url=one.url, outcome=one.outcome, cause=one.cause, reason=one.reason)
             self.failed_documents.append(failed)
@@ -304,12 +310,12 @@ class Summary:
             counts = ", ".join(counts_in_words(self.changes))
             if self.unread == self.compared:
                 found = f"{counts}, but" if counts else "unknown, because"
-                words.append(f"since {self.since}: {found} no sitemap was read")
+                words.append(f"since {self.since}: {found} no document that lists URLs was read")
             else:
                 where = " in the documents that were read" if self.unread + self.partly_read else ""
                 words.append(f"since {self.since}: {counts or f'nothing has changed{where}'}")
                 if self.unread:
-                    words.append(f"no sitemap of {_counted(self.unread, 'site')} was read")
+                    words.append(f"of {_counted(self.unread, 'site')}, no document that lists URLs was read")
                 if self.unread_documents:
                     words.append(unread_in_words(self.unread_documents))
         if self.first_snapshots:
@@ -362,17 +368,18 @@ class Summary:
         """Return why no URL was found, as text."""
         if not self.documents:
             return f"{'. '.join(['No document was requested', *self.site_notes.first[:3]])}."
+        failed = [*self.notes.first, *self.out_of_scope.first]
         if found := self.dropped.total():
             were = "URL was" if found == 1 else "URLs were"
             words = f"{found:,} {were} found, and the filters dropped all of them ({self.filters_in_words()})"
-            return f"{'. '.join([words, *self.site_notes.first[:3], *self.notes.first[:3]])}."
+            return f"{'. '.join([words, *self.site_notes.first[:3], *failed[:3]])}."
         if len(self.named_pages) == self.documents == 1:
             return f"No URL was found: {self.named_pages[0]} is a web page, not a sitemap."
         if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
             (result,) = self.sites
-            words = _RESULT_WORDS[result]
+            words = self.why_not_found.pop() if len(self.why_not_found) == 1 else _RESULT_WORDS[result]
             return f"No URL was found: {words} {'; '.join(self.site_notes.first[:3])}."
-        if reasons := [*self.site_notes.first, *self.skipped.first, *self.notes.first]:
+        if reasons := [*self.site_notes.first, *self.skipped.first, *failed]:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents list none."
 
@@ -397,6 +404,17 @@ def _was_read(record: SitemapRecord) -> bool:
 def _is_probe(record: SitemapRecord) -> bool:
     """Whether the document was only probed: the record of the site covers it."""
     return record.found_by.is_guess or record.url == f"{record.root}/robots.txt"
+
+
+def _why_not_found(record: SiteRecord) -> str:
+    """Return the result of a site, or of a document that the user named, without a URL."""
+    if record.is_not_a_sitemap:
+        return "the target is not a sitemap."
+    listed = [one for one in record.evidence if one.found_by in {FoundBy.ROBOTS, FoundBy.INDEX}]
+    own = host_of(record.base or record.root)
+    if listed and all(one.outcome is Outcome.OUT_OF_SCOPE and host_of(one.url) != own for one in listed):
+        return "the documents that are listed are all on other hosts."
+    return _RESULT_WORDS[record.result]
 
 
 def _robots_that_failed(record: SiteRecord) -> Evidence | None:

@@ -302,6 +302,12 @@ class SiteRecord(ItemRecord):
     seconds: float | None = None
     """Seconds from then to the end of its last document, with all waits."""
 
+    @property
+    def is_not_a_sitemap(self) -> bool:
+        """Whether a document was named that exists but lists no URLs, such as an image."""
+        return any(one.url == self.root and one.outcome is Outcome.NOT_A_SITEMAP for one in self.evidence)
+
     def in_words(self) -> str:
         """Return the result in one line."""
-        return f"{self.result}{f' ({self.cause})' if self.cause else ''}: {self.reason}"
+        result = Outcome.NOT_A_SITEMAP if self.is_not_a_sitemap else self.result
+        return f"{result}{f' ({self.cause})' if self.cause else ''}: {self.reason}"

@@ -149,8 +149,12 @@ class Harvest(RunState):
         logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
         for note, values in summary.site_notes.lines() if summary.urls else ():
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
-        for note, values in summary.notes.lines():
-            logger.info("Failed or incomplete: %s", note, extra=fields("document", **values))
+        for title, notes in (
+            ("Failed or incomplete", summary.notes),
+            ("Failed, but not counted", summary.out_of_scope),
+        ):
+            for note, values in notes.lines():
+                logger.info("%s: %s", title, note, extra=fields("document", **values))
 
     def _current_config(self) -> RunConfig:
         """Return the configuration; ``sitemap_urls`` may have been set when the spider was opened."""

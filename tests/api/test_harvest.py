@@ -136,13 +136,18 @@ def test_a_run_that_reads_everything_is_complete(site: Site) -> None:
             len(table)
 
 
-def test_a_reached_limit_and_a_missing_document_are_said_once(site: Site) -> None:
+def test_a_reached_limit_and_documents_that_list_nothing_are_said_once(tmp_path: Path, site: Site) -> None:
     with harvest(f"{site.url}/s.xml", limit=1) as result:
         assert result.complete
         assert repr(result).startswith("HarvestResult, limit 1 was reached: 1 URL from ")
     with harvest(f"{site.url}/gone.xml") as result:
         assert repr(result).splitlines()[1:-1] == [
             f"  {site.url}/gone.xml: absent: HTTP 404: the server has no such document"
+        ]
+    (tmp_path / "empty.xml").touch()
+    with harvest(tmp_path / "empty.xml") as result:
+        assert repr(result).splitlines()[1:-1] == [
+            f"  {(tmp_path / 'empty.xml').as_uri()}: not-a-sitemap: the document is empty"
         ]
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from sitemap_harvest.cli.crawl_summary import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
-from sitemap_harvest.model import ChangeSummary, Evidence, FoundBy, Outcome, SiteRecord, SiteResult
+from sitemap_harvest.model import ChangeSummary, Evidence, FoundBy, Outcome, SitemapRecord, SiteRecord, SiteResult
 
 pytestmark = pytest.mark.quick
 
@@ -119,6 +119,57 @@ def test_more_than_can_be_shown_is_counted() -> None:
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25})[-2].endswith(", a/3 3, and 1 more code")
 
 
+def test_documents_out_of_scope_are_listed_but_not_counted() -> None:
+    summary = Summary(urls=1)
+    reason = "an index may list only sitemaps on its own host"
+    for url, outcome in (("https://b.example/s.xml", Outcome.OUT_OF_SCOPE), ("https://a.example/s.xml", Outcome.READ)):
+        root, found_by = "https://a.example/i.xml", FoundBy.INDEX
+        record = SitemapRecord(url=url, root=root, found_by=found_by, outcome=outcome, reason=reason)
+        summary.add(record, urls=0, is_wanted=False)
+    assert shown(summary, FINISHED | {"elapsed_time_seconds": 1.0}) == [
+        "Failed, but not counted:",
+        f"  https://b.example/s.xml: {reason}",
+        "Ended after 1.0 seconds: complete.",
+    ]
+    assert [tally.failures for tally in summary.tallies.values()] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("root", "evidence", "words"),
+    [
+        pytest.param(
+            "file:///a.png",
+            [("file:///a.png", FoundBy.ARGUMENT, Outcome.NOT_A_SITEMAP)],
+            "the target is not a sitemap. file:///a.png: not-a-sitemap: why.",
+            id="not-a-sitemap",
+        ),
+        pytest.param(
+            "https://a.example",
+            [
+                ("http://b.example/1.xml", FoundBy.INDEX, Outcome.OUT_OF_SCOPE),
+                ("https://a.example/sitemap.xml", FoundBy.WELL_KNOWN, Outcome.ABSENT),
+            ],
+            "the documents that are listed are all on other hosts. https://a.example: absent: why.",
+            id="other-hosts",
+        ),
+        pytest.param(
+            "https://a.example",
+            [
+                ("http://b.example/1.xml", FoundBy.INDEX, Outcome.OUT_OF_SCOPE),
+                ("https://a.example/2.xml", FoundBy.INDEX, Outcome.ABSENT),
+            ],
+            "there is no sitemap. https://a.example: absent: why.",
+            id="absent-too",
+        ),
+    ],
+)
+def test_why_no_url_was_found(root: str, evidence: list[tuple[str, FoundBy, Outcome]], words: str) -> None:
+    summary = Summary(tallies={Outcome.READ: Tally(documents=1)})
+    tried = tuple(Evidence(url=url, found_by=found_by, outcome=outcome) for url, found_by, outcome in evidence)
+    summary.add_site(SiteRecord(root=root, result=SiteResult.ABSENT, reason="why", evidence=tried, documents=1))
+    assert summary.why_nothing() == f"No URL was found: {words}"
+
+
 def test_guesses_that_failed_are_listed_but_not_counted() -> None:
     site, base = "https://a.example", "http://a.example"
     evidence = [
@@ -211,7 +262,9 @@ CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after
     ("sites", "words"),
     [
         pytest.param([(ChangeSummary(**CHANGES), True)], "nothing has changed", id="confirmed"),
-        pytest.param([(ChangeSummary(**CHANGES), False)], "unknown, because no sitemap was read", id="unread"),
+        pytest.param(
+            [(ChangeSummary(**CHANGES), False)], "unknown, because no document that lists URLs was read", id="unread"
+        ),
         pytest.param(
             [(ChangeSummary(**CHANGES, stale=40, unread=2), True)],
             "nothing has changed in the documents that were read; 2 documents were not read completely",
@@ -234,7 +287,7 @@ CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after
         ),
         pytest.param(
             [(ChangeSummary(**CHANGES, removed=1_200, unread=1), False)],
-            "1,200 removed, but no sitemap was read",
+            "1,200 removed, but no document that lists URLs was read",
             id="changed-but-unread",
         ),
         pytest.param(
@@ -245,7 +298,7 @@ CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after
         ),
         pytest.param(
             [(ChangeSummary(**CHANGES), True), (ChangeSummary(**CHANGES, unread=2), False)],
-            "nothing has changed in the documents that were read; no sitemap of 1 site was read; "
+            "nothing has changed in the documents that were read; of 1 site, no document that lists URLs was read; "
             "2 documents were not read completely",
             id="one-site-of-two",
         ),
