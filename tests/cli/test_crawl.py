@@ -284,6 +284,17 @@ def test_standard_output_gets_the_rows_without_a_warning(output: str, tmp_path: 
     assert "WARNING" not in run.stderr
 
 
+@pytest.mark.parametrize("mode", ["wb", "ab"])
+def test_standard_output_has_a_header_even_if_it_is_a_file_with_content(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    command = [scrapy_program(), "harvest", "crawl", "s.xml", "-o", "-:csv", "-s", "FEED_EXPORT_FIELDS=loc"]
+    with (tmp_path / "rows.txt").open(mode) as file:
+        file.write(b"hi\n")
+        file.flush()
+        subprocess.run(command, cwd=tmp_path, stdout=file, stderr=subprocess.DEVNULL, check=True)
+    assert (tmp_path / "rows.txt").read_text().splitlines() == ["hi", "loc", "https://a.example/1"]
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_a_reader_that_closes_the_pipe_ends_the_run_without_an_error(suffix: str, tmp_path: Path) -> None:

@@ -74,6 +74,13 @@ def test_a_pipe_that_is_closed_early_ends_the_query_quietly(folder: Path) -> Non
     assert (run.stdout, run.stderr) == ("i\n0\n4\n", "")
 
 
+def test_a_redirection_gets_a_header_even_if_the_file_has_content(folder: Path) -> None:
+    query = f"{sys.executable} -m scrapy harvest query --store s"
+    run = shell(folder, f"(echo hi; {query} 'select 1 as a'; {query} 'select 2 as b, 3 as c' -o csv) > two.txt")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert (folder / "two.txt").read_text().splitlines() == ["hi", "a", "1", "b,c", "2,3"]
+
+
 def test_a_full_disk_is_reported_in_one_line(folder: Path) -> None:
     run = shell(folder, "QUERY > /dev/full")
     assert (run.returncode, run.stdout) == (2, "")

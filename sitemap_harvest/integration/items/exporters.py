@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import logging
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -186,8 +187,10 @@ def encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict")
 
 
 def has_content(file: IO[bytes]) -> bool:
-    """Whether *file* had contents when it was opened for appending."""
+    """Whether *file* had contents when it was opened for appending; standard output counts as new, as in a pipe."""
     opened = getattr(file, "file", file)  # inside Scrapy's postprocessing, which may write a header
+    if opened is getattr(sys.stdout, "buffer", None):
+        return False
     try:
         return os.fstat(opened.fileno()).st_size > 0
     except (OSError, AttributeError):  # it is in memory
