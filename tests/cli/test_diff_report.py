@@ -288,6 +288,30 @@ def test_a_terminal_gets_the_first_documents() -> None:
     ]
 
 
+def test_a_moved_url_whose_date_changed_has_not_changed_only_in_lastmod(tmp_path: Path) -> None:
+    later = MARCH + timedelta(days=1)
+    before = {SHOP: [page("/a", lastmod=MARCH), page("/b", lastmod=MARCH)]}
+    changes = compared(tmp_path, before, {SHOP: [page("/b", lastmod=later)], BLOG: [page("/a", lastmod=later)]})
+    dates = "    lastmod  2026-03-01T09:00:00+00:00 → 2026-03-02T09:00:00+00:00"
+    assert report(changes).partition("\n\n")[2].splitlines() == [
+        "section ┃ moved ┃ changed ┃ lastmod",
+        "━━━━━━━━╇━━━━━━━╇━━━━━━━━━╇━━━━━━━━",
+        "/       │     1 │       1 │       1",
+        "",
+        "Moved: 1",
+        f"  {SITE}/a",
+        f"    sitemap  {SHOP} → {BLOG}",
+        "",
+        "Changed: 1",
+        f"  {SITE}/a",
+        dates,
+        "",
+        "Changed only in lastmod: 1",
+        f"  {SITE}/b",
+        dates,
+    ]
+
+
 def test_removals_are_grouped_by_reason(tmp_path: Path) -> None:
     before = {SHOP: [page(f"/{name}") for name in "acegi"], BLOG: [page(f"/{name}") for name in "bdf"]}
     changes = compared(tmp_path, before, {SHOP: [page("/c")]})
