@@ -131,10 +131,12 @@ def crawl(
     if opened[0].refused is not None and (is_plain or _shown_log() is None):
         raise OptionError(opened[0].refused)
     summary, stats = opened[0].summary, crawler.stats.get_stats()
+    session = opened[0].session if keeps_store else None
     if not keeps_store:
         summary.first_snapshots = summary.stored = 0
     outcome = verdict(summary, stats, errors=errors.errors)
-    show(summary, stats, outcome, has_output=has_output)
+    checkpointed = None if session is None else session.checkpointed
+    show(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed)
     return outcome, stats.get("finish_reason") == "finished"
 
 

@@ -44,9 +44,17 @@ def line(summary: Summary, seconds: float) -> str:
     )
 
 
-def show(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has_output: bool | None) -> None:
+def show(
+    summary: Summary,
+    stats: Mapping[str, Any],
+    outcome: RunOutcome,
+    *,
+    has_output: bool | None,
+    checkpointed: int | None = None,
+) -> None:
     """Print the table, and the failures as text; for *has_output* see :func:`crawl`.
 
+    *checkpointed*: documents that a run with ``resume`` would reuse; ``None`` without a store.
     On a terminal, failures have a colour too (see https://no-color.org).
     """
     if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
@@ -60,7 +68,8 @@ def show(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has
     width = screen_width(sys.stderr)
     for line in table_lines(names, rows, width=width, right=_NUMBERS, optional=_NUMBERS[:1:-1], has_total=True):
         tell(line, style=_style_of_row(line.partition(" ")[0], summary))
-    for style, line in _lines(summary, stats, outcome, has_output=has_output):
+    ending = _ending(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed)
+    for style, line in (*_lines(summary, outcome), (_STYLES.get(outcome, "red"), ending)):
         tell(line, style=style, cuts=True)
     if summary.urls and has_output is False:
         tell(NO_OUTPUT)
@@ -74,10 +83,8 @@ def _style_of_row(name: str, summary: Summary) -> str:
     return "yellow" if tally is not None and (tally.failures or name == Outcome.INTERRUPTED) else ""
 
 
-def _lines(
-    summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has_output: bool | None
-) -> Iterator[tuple[str, str]]:
-    """Yield the style and the text of each line below the table, in a fixed order."""
+def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
+    """Yield the style and the text of each line between the table and the last line, in a fixed order."""
     if sum(summary.sites.values()) > 1:
         yield "", summary.sites_in_words()
     if summary.urls:
@@ -99,7 +106,6 @@ def _lines(
             yield "", f"{words[0].upper()}{words[1:]}."
     if summary.problems:
         yield "", f"Problems in the documents: {_problems_in_words(summary)}"
-    yield _STYLES.get(outcome, "red"), _ending(summary, stats, outcome, has_output=has_output)
 
 
 def _hints(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -114,12 +120,25 @@ def _problems_in_words(summary: Summary) -> str:
     return most + (f", and {left_out} more code{'' if left_out == 1 else 's'}" if left_out > 0 else "")
 
 
-def _ending(summary: Summary, stats: Mapping[str, Any], outcome: RunOutcome, *, has_output: bool | None) -> str:
+def _ending(
+    summary: Summary,
+    stats: Mapping[str, Any],
+    outcome: RunOutcome,
+    *,
+    has_output: bool | None,
+    checkpointed: int | None,
+) -> str:
     reason = stats.get("finish_reason")
     code = "" if has_output is None or not outcome.exit_code else f" (exit code {outcome.exit_code})"
     if reason is None:
-        lost = ": what it had read is not in the output files" if has_output else ""
-        return f"The run was aborted{lost}{code}."
+        lost = ["what it had read is not in the output files"] if has_output else []
+        if checkpointed is not None:
+            lost.append(f"{'other ' if summary.stored else ''}snapshots in the store are unchanged")
+        ended = f"The run was aborted{': ' if lost else ''}{'; '.join(lost)}{code}."
+        if not checkpointed:
+            return ended
+        documents = f"{checkpointed:,} document{'' if checkpointed == 1 else 's'}"
+        return f"{ended} Run the same command again with --resume to reuse the {documents} that it had saved."
     run = f"Run {stats[RUN]}: " if RUN in stats else ""
     known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'} not read"
     early = "" if reason in {"finished", _STOPPED} else f", early ({reason})"

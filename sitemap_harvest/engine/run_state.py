@@ -55,6 +55,8 @@ class RunState:
     """Why the run ends before it begins: an invalid argument or setting."""
     refuse: Callable[[str], NoReturn]
     """Ends the run before it begins, with the reason in one line."""
+    session: SnapshotSession | None = None
+    """The store, once the run is open; ``None`` for a run without one."""
     temporary_store: TemporaryDirectory[str] | None = None
     """The store of an audit without a store of the user; deleted when the run ends."""
     logs_summary: bool = True
@@ -65,7 +67,7 @@ class RunState:
         self.arguments = arguments
         self.started_at = datetime.now(UTC)
         self.run_id = new_run_id(self.started_at)
-        self.summary = Summary()
+        self.summary = Summary(run=self.run_id)
 
     @property
     def root(self) -> Path | None:

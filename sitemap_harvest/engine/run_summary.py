@@ -93,6 +93,8 @@ class Notes:
 class Summary:
     """The counts of the run so far. Its size does not depend on the size of the sites."""
 
+    run: str = ""
+    """The ID of the run."""
     urls: int = 0
     """URLs emitted."""
     limit: int | None = None
@@ -122,6 +124,8 @@ class Summary:
     """Sites without an earlier snapshot."""
     stored: int = 0
     """Snapshots that were stored."""
+    other_ids: int = 0
+    """Those of them that are stored under another ID than that of the run."""
     snapshot_urls: int = 0
     """Different URLs in these."""
     unconfirmed: int = 0
@@ -213,6 +217,7 @@ class Summary:
     def add_snapshot(self, changes: ChangeSummary, *, is_found: bool) -> None:
         """Count the stored snapshot with these *changes*; *is_found*: whether a document that lists URLs was read."""
         self.stored += 1
+        self.other_ids += changes.run != self.run
         self.snapshot_urls += changes.urls_after
         self.unconfirmed += changes.stale
         self.pending += changes.pending
@@ -347,7 +352,13 @@ class Summary:
         filtered = " before filters" if self.dropped else ""
         old = f"; {self.unconfirmed:,} of the entries are from earlier runs" if self.unconfirmed else ""
         gone = f"; the removal of {_counted(self.pending, 'URL')} is pending" if self.pending else ""
-        return f"stored {_counted(self.stored, 'snapshot')} with {urls}{filtered}{old}{gone}"
+        text = f"stored {_counted(self.stored, 'snapshot')} with {urls}{filtered}{old}{gone}"
+        if not self.other_ids:
+            return text
+        if self.stored == 1:
+            return f"{text}; its run ID is {self.snapshots[0].run}, not that of this run"
+        are = "has another run ID" if self.other_ids == 1 else "have other run IDs"
+        return f"{text}; {_counted(self.other_ids, 'snapshot')} {are} than this run: see sitemap-harvest runs"
 
     def probe_in_words(self) -> str:
         """Return the result of the probes as text; empty without one."""

@@ -197,6 +197,11 @@ class SnapshotSession:
         except (*WRITE_ERRORS, StoreError) as error:
             self.give_up(error)
 
+    @property
+    def checkpointed(self) -> int:
+        """Number of documents in checkpoints of open sites: a run with ``resume`` reuses them if this one is killed."""
+        return sum(len(site.writer.kept) - site.writer.unwritten for site in self.sites.values())
+
     def checkpoint(self) -> None:
         """Write a checkpoint of sites with much new data, so that an interruption does not lose it."""
         now = time.monotonic()

@@ -83,7 +83,7 @@ class Harvest(RunState):
             elif config.consumer is not None:
                 self.summary.since = f"the cursor of {config.consumer}"
             self.options = HarvestSettings.from_settings(self._crawler.settings)
-            self._session = prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
+            self.session = prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -91,7 +91,7 @@ class Harvest(RunState):
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool retains some 25 MB of freed memory
         for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
             self.logger.warning("%s", reason)
-        self._components = connect(self._spider, self, config, self._rules, self._session)
+        self._components = connect(self._spider, self, config, self._rules, self.session)
         self.seeds, self.runner = self._components.seeds, self._components.runner
 
     def refuse(self, reason: str) -> NoReturn:
@@ -131,8 +131,8 @@ class Harvest(RunState):
         for record in self._components.loop.results.left_over():
             if exporter is not None:
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
-        if self._session is not None:
-            self._session.close()
+        if self.session is not None:
+            self.session.close()
         if self.temporary_store is not None:
             self.temporary_store.cleanup()
         pages = self._components.pages

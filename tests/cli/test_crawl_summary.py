@@ -58,11 +58,13 @@ def test_an_error_in_the_log_gives_exit_code_4() -> None:
     assert verdict(Summary(urls=1), FINISHED, errors=1).exit_code == 4
 
 
-def shown(summary: Summary, stats: dict[str, object], *, has_output: bool | None = True) -> list[str]:
+def shown(
+    summary: Summary, stats: dict[str, object], *, has_output: bool | None = True, checkpointed: int | None = None
+) -> list[str]:
     """Return the lines below the table."""
     file = io.StringIO()
     with redirect_stderr(file):
-        show(summary, stats, verdict(summary, stats), has_output=has_output)
+        show(summary, stats, verdict(summary, stats), has_output=has_output, checkpointed=checkpointed)
     lines = file.getvalue().splitlines()
     return lines[next(number for number, line in enumerate(lines) if line.startswith("total")) + 1 :]
 
@@ -221,6 +223,34 @@ def test_an_aborted_run_without_outputs_loses_none() -> None:
     assert shown(Summary(urls=1), {}, has_output=None) == ["The run was aborted."]
 
 
+LOST = "The run was aborted: what it had read is not in the output files; "
+RESUME = "Run the same command again with --resume to reuse the"
+
+
+@pytest.mark.parametrize(
+    ("stored", "checkpointed", "ending"),
+    [
+        pytest.param(0, 0, "snapshots in the store are unchanged (exit code 130).", id="before-a-checkpoint"),
+        pytest.param(
+            0,
+            1_000,
+            f"snapshots in the store are unchanged (exit code 130). {RESUME} 1,000 documents that it had saved.",
+            id="after-a-checkpoint",
+        ),
+        pytest.param(
+            1,
+            1,
+            f"other snapshots in the store are unchanged (exit code 130). {RESUME} 1 document that it had saved.",
+            id="after-a-snapshot",
+        ),
+    ],
+)
+def test_an_aborted_run_with_a_store_says_what_is_left(stored: int, checkpointed: int, ending: str) -> None:
+    lines = shown(Summary(urls=1, stored=stored), {}, checkpointed=checkpointed)
+    assert lines[-1] == LOST + ending
+    assert len(lines) == stored + 1
+
+
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
@@ -334,6 +364,34 @@ def test_nothing_has_changed_only_if_everything_was_read(sites: list[tuple[Chang
 )
 def test_the_urls_of_snapshots_are_counted_separately(summary: Summary, words: str) -> None:
     assert summary.snapshots_in_words() == words
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        pytest.param(["own"], "1 snapshot with 2 different URLs", id="own"),
+        pytest.param(
+            ["resumed"],
+            "1 snapshot with 2 different URLs; its run ID is resumed, not that of this run",
+            id="resumed",
+        ),
+        pytest.param(
+            ["own", "resumed", "own"],
+            "3 snapshots with 6 different URLs; 1 snapshot has another run ID than this run: see sitemap-harvest runs",
+            id="one-of-three",
+        ),
+        pytest.param(
+            ["resumed", "later"],
+            "2 snapshots with 4 different URLs; 2 snapshots have other run IDs than this run: see sitemap-harvest runs",
+            id="both",
+        ),
+    ],
+)
+def test_run_ids_of_snapshots_that_differ_from_that_of_the_run_are_reported(runs: list[str], words: str) -> None:
+    summary = Summary(run="own")
+    for run in runs:
+        summary.add_snapshot(ChangeSummary(site="https://a.example", run=run, urls_after=2), is_found=True)
+    assert summary.snapshots_in_words() == f"stored {words}"
 
 
 FAILED = {Outcome.READ: Tally(documents=2), Outcome.FAILED: Tally(documents=1, failures=1)}

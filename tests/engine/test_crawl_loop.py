@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sitemap_harvest import Outcome, SitemapRecord, open_store
+from sitemap_harvest.engine import snapshot_session
 from tests.documents import index, urlset
 from tests.engine.run import Result, Web, harvest, session_of
 
@@ -126,6 +127,25 @@ def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None
     assert run(plain("/b", "/c")) == Result(
         **expected, records={address: READ}, changes={("added", f"{SITE}/c"), ("removed", f"{SITE}/a")}
     )
+
+
+def test_documents_in_checkpoints_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_session, "_CHECKPOINT_DOCUMENTS", 2)
+    monkeypatch.setattr(snapshot_session, "_LOOK_SECONDS", 0.0)
+    names = [f"/{number}.xml" for number in range(4)]
+    arguments = {"sitemap": f"{SITE}/index.xml", "store": str(tmp_path)}
+    session = session_of(arguments)
+    counts: dict[str, int] = {}
+
+    class Watched(dict[str, Any]):
+        def get(self, url: str, default: object = None) -> Any:
+            counts[url] = session.checkpointed
+            return super().get(url, default)
+
+    pages = {f"{SITE}/index.xml": index_of(*names), **{f"{SITE}{name}": plain(name) for name in names}}
+    harvest(Watched(pages), session=session, **arguments)
+    assert list(counts.values()) == [0, 0, 2, 2, 4]
+    assert session.checkpointed == 0, "the snapshot is stored"
 
 
 def test_a_pipeline_that_changes_a_record_does_not_change_what_the_run_stores(tmp_path: Path) -> None:

@@ -331,6 +331,11 @@ class History:
             end, words = (now or datetime.now(UTC)) - age, f"that is at least {when} old"
         elif (date := read_date(when)) is not None:
             end, words = DateRange.of(date).last, f"from {when} or earlier"
+        elif is_run_id(when):
+            raise InvalidRunError(
+                f"{self.site}: {when!r} is not a run of this site; the last one is {self.runs[-1].id} (a run that "
+                "resumes another has the ID of that one)"
+            )
         else:
             known = "latest, previous, first, a run ID, a date, a timestamp or an age (2w, 7d, 36h)"
             raise InvalidRunError(f"{when!r} is not a run; use {known}")

@@ -84,7 +84,12 @@ def test_a_history_that_is_shorter_than_an_age_names_its_first_run(history):
         pytest.param("", "'' is not a run", id="nothing"),
         pytest.param("7", "'7' is not a run", id="age-without-unit"),
         pytest.param("7m", "'7m' is not a run; use .* an age \\(2w, 7d, 36h\\)", id="unit-that-could-be-months"),
-        pytest.param("20261109T030000Z-000001", "is not a run", id="id-that-is-not-there"),
+        pytest.param(
+            "20261109T030000Z-000001",
+            "https://a.example: '20261109T030000Z-000001' is not a run of this site; the last one is 2026.* "
+            r"\(a run that resumes another has the ID of that one\)",
+            id="id-that-is-not-there",
+        ),
     ],
 )
 def test_an_unknown_run_is_an_error(history, when, words):
