@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
-from sitemap_harvest.audit.problems import NAMED, PROBLEMS, places, problem_in_words
+from sitemap_harvest.audit.problems import MAY_LIST_MORE, NAMED, PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, RuleOptions, shortened
 from sitemap_harvest.audit.trust import lastmod_trust
 from sitemap_harvest.model import (
@@ -51,6 +51,12 @@ _DOCUMENTS = f"""
         {NAMED} and outcome not in ('read', 'unchanged', 'out-of-scope') and not (outcome = 'skipped' and complete)
     ) from sitemaps
 """  # noqa: S608 - our own condition
+_HAS_READ = """
+    from sitemaps
+    where outcome in ('read', 'unchanged', 'partial', 'too-large') or (outcome = 'skipped' and complete) limit 1
+"""
+_NOTHING_READ = "no document was read"
+_MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
 _NAMED_AT = """
     select s.url, s.parent, min(c.position) from sitemaps s
     left join children c on c.sitemap = s.parent and c.key = s.key
@@ -99,6 +105,7 @@ class Audit:
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
         self._urls = self._documents = self._unread = 0
+        self._has_read = self._is_partial = False
         self._coverage: tuple[int | None, int | None] = (None, None)
         self._dataset: Dataset | None = None
         self._with_facts = with_facts
@@ -135,6 +142,8 @@ class Audit:
             entries = dict(dataset.rows("select sitemap, count(*) from urls group by 1"))
             self._urls = sum(entries.values())
             (self._documents, self._unread) = dataset.rows(_DOCUMENTS)[0]
+            self._has_read = bool(dataset.rows(_HAS_READ))
+            self._is_partial = bool(dataset.rows(f"{MAY_LIST_MORE} limit 1"))
             missing = self._missing(dataset)
             self._coverage = next(iter(dataset.rows("select listed, exported from coverage")), (None, None))
             for rule in self._rules:
@@ -144,19 +153,15 @@ class Audit:
                 if reason := next((missing[one] for one in needs if one in missing), None):
                     self._not_checked.append(NotChecked(rule=rule.id, reason=reason))
                     continue
-                try:
-                    found = list(self._of_rule(rule, dataset, entries))
-                    unchecked = [] if rule.unchecked is None else dataset.rows(rule.unchecked)
-                except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
-                    self._not_checked.append(NotChecked(rule=rule.id, reason=f"the rule failed: {error}"))
-                    continue
+                found, unchecked = self._result(rule, dataset, entries)
                 if unchecked:  # in part, and perhaps completely
-                    self._not_checked.append(NotChecked(rule=rule.id, reason="; ".join(text for (text,) in unchecked)))
+                    self._not_checked.append(NotChecked(rule=rule.id, reason="; ".join(unchecked)))
                 if found or not unchecked:
                     self.checked.append(rule.id)
                 yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
-            self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
+            if self._has_read:
+                self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
             if self._with_trust:
                 self.trust = lastmod_trust(dataset, self._options)
             self.named_at = {url: (parent, position) for url, parent, position in dataset.rows(_NAMED_AT)}
@@ -255,6 +260,19 @@ class Audit:
         query = rule.query(**{**rule.thresholds, **self._option(rule.id).thresholds})
         dataset.check(query, _COLUMNS)
         return query
+
+    def _result(self, rule: AuditRule, dataset: Dataset, entries: Mapping[str, int]) -> tuple[list[Finding], list[str]]:
+        """Return the findings of *rule*, and the reasons why it is not checked, or only in part."""
+        try:
+            found = list(self._of_rule(rule, dataset, entries))
+            unchecked = [] if rule.unchecked is None else [text for (text,) in dataset.rows(rule.unchecked)]
+        except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
+            return [], [f"the rule failed: {error}"]
+        if found and rule.needs_all and self._is_partial:
+            return [], [_MAY_BE_LISTED]
+        if not (found or unchecked or self._has_read):
+            return [], [_NOTHING_READ]
+        return found, unchecked
 
     def _of_rule(self, rule: AuditRule, dataset: Dataset, entries: Mapping[str, int]) -> Iterator[Finding]:
         """Yield the findings of *rule*. *entries*: number of URLs by document."""

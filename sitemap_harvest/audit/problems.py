@@ -24,6 +24,15 @@ _TRUNCATED = _texts("html/truncated", "json/truncated", "text/truncated", "unpac
 _WAS_CUT = "coalesce(starts_with(reason, 'the connection'), false)"  # so there is sitemap/incomplete
 NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
+_READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in ('read', 'unchanged', 'absent')"
+MAY_LIST_MORE = f"""
+    from sitemaps
+    where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')
+            or (outcome = 'skipped' and not complete)
+            or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and {NAMED}))
+        and not (parent is null and ends_with(url, '/robots.txt') and exists ({_READ_ROBOTS}))
+"""
+"""The documents that may list what seems to be missing, because they were not read completely."""
 PROBLEMS = f"""
     with documents as (
         select url, number, kind, outcome, reason, parent, found_by, complete, problems,

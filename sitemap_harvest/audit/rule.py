@@ -87,6 +87,8 @@ class AuditRule:
     """A key of :data:`NEEDS`; ``None``: nothing."""
     unchecked: str | None = None
     """An SQL query of the reasons why parts of the snapshot are not checked, one in each row; ``None``: all are."""
+    needs_all: bool = False
+    """Whether it looks for what is listed nowhere, so that a document that was not read completely may list it."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What other tools call it, by tool."""
 
@@ -140,6 +142,7 @@ def rule(
     has_share: bool = False,
     needs: str | None = "urls",
     unchecked: str | None = None,
+    needs_all: bool = False,
     **names: str,
 ) -> Callable[[_Q], _Q]:
     """Declare the decorated function as the query of a rule; for the arguments see :class:`AuditRule`.
@@ -162,6 +165,7 @@ def rule(
             has_share=has_share,
             needs=needs,
             unchecked=unchecked,
+            needs_all=needs_all,
             names=names,
         )
         return query

@@ -141,13 +141,18 @@ def numbered(cases: Sequence[Any], first: int = 0) -> list[Any]:
 
 def audited(path: Path, rule: str, documents: Documents, **run: Any) -> list[Finding]:
     """Return the findings of *rule* for a run that read *documents*; *run* are facts of it."""
+    return [*audit_of(path, rule, documents, **run).findings()]
+
+
+def audit_of(path: Path, rule: str, documents: Documents, **run: Any) -> Audit:
+    """Return the audit by *rule* alone of a run that read *documents*; *run* are facts of it."""
     making = Making(path)
     writer = making.begin()
     records = [
         dataclasses.replace(making.document(writer, url, listed), **facts) for url, (listed, facts) in documents.items()
     ]
     snapshot = making.commit(writer, records, **run)
-    return [*Audit(snapshot, making.store.history(SITE), rules=[RULES[rule]]).findings()]
+    return Audit(snapshot, making.store.history(SITE), rules=[RULES[rule]])
 
 
 def seen(finding: Finding) -> tuple[Any, ...]:

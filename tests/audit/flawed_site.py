@@ -1,4 +1,4 @@
-"""A site with the flaws that the audit has rules for, and three others with flaws that exclude some of these.
+"""A site with the flaws that the audit has rules for, and others with flaws that exclude some of these.
 
 Beside most flaws is the ID of their rule.
 """
@@ -26,7 +26,9 @@ from tests.audit.web import (
 
 SITE = "https://www.flawed.example"
 SHOP = "https://shop.flawed.example"
-"""Its robots.txt fails, so its sitemap is found at a usual path; its pages have not changed for years."""
+"""It has no robots.txt, so its sitemap is found at a usual path; its pages have not changed for years."""
+CLOSED = "https://closed.flawed.example"
+"""Its robots.txt fails."""
 SEASON = "https://season.flawed.example"
 """Its documents can all be read, so that no removal is pending."""
 PAGES = "https://pages.flawed.example"
@@ -35,7 +37,7 @@ LISTS = "https://lists.flawed.example"
 """Its lists are close to the limits of the protocol, or beyond them."""
 NOWHERE = "https://nowhere.flawed.example"
 """It has no sitemap."""
-SITES = (SITE, SHOP, SEASON, LISTS, NOWHERE)
+SITES = (SITE, SHOP, CLOSED, SEASON, LISTS, NOWHERE)
 RUNS = 3
 OPTIONS = {
     "change/flapping": {"times": 1},
@@ -160,7 +162,7 @@ def _languages() -> list[str]:
         url(en, None, link("en", en)),
         url(at, None, link("de", at), link("fr", fr)),  # hreflang/conflicting-clusters
         url(fr, None, link("fr", fr), link("de", at), link("de", de)),  # hreflang/several-urls
-        url(f"{SITE}/es", None, link("de", de), link("jp", f"{SITE}/jp")),  # missing-self, target-not-listed
+        url(f"{SITE}/es", None, link("de", de), link("jp", f"{SITE}/jp")),  # missing-self
         url(f"{SITE}/it", None, link("it", f"{SITE}/it"), link("en", "/en")),  # hreflang/invalid-url
     ]
 
@@ -183,9 +185,10 @@ def _media(run: int) -> list[str]:
 def _shop(run: int) -> Web:
     pages = range(20 if run == RUNS else 5)  # change/mass-addition
     return {
-        f"{SHOP}/robots.txt": (500, {}, b""),
+        f"{CLOSED}/robots.txt": (500, {}, b""),  # site/robots-unreadable
         f"{SHOP}/sitemap.xml": urlset(  # site/not-in-robots, site/home-page-missing
-            *[url(f"{SHOP}/{number}", f"2020-01-{number + 1:02}") for number in pages]  # lastmod/stale-site
+            *[url(f"{SHOP}/{number}", f"2020-01-{number + 1:02}") for number in pages],  # lastmod/stale-site
+            url(f"{SHOP}/en", "2020-01-01", link("en", f"{SHOP}/en"), link("fr", f"{SHOP}/fr")),  # target-not-listed
         ),
     }
 

@@ -9,11 +9,13 @@ import pytest
 
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.model import FoundBy, Image, Kind, News, Outcome, SitemapRef
-from tests.audit.auditing import SITE, audit_of_web, audited, dated, seen, urls
+from sitemap_harvest.model import Alternate, FoundBy, Image, Kind, News, Outcome, SitemapRef
+from tests.audit.auditing import SITE, audit_of, audit_of_web, audited, dated, seen, urls
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.audit.auditing import Documents
 
 
 ROBOTS, INDEX, S, T = (f"{SITE}/{name}" for name in ("robots.txt", "index.xml", "s.xml", "t.xml"))
@@ -294,10 +296,76 @@ def test_the_home_page_may_be_listed_as_its_index_file(tmp_path: Path) -> None:
     assert audited(tmp_path, "site/home-page-missing", documents) == []
 
 
-def test_a_sitemap_that_does_not_exist_may_have_listed_the_home_page(tmp_path: Path) -> None:
-    gone = child | failed | {"outcome": Outcome.ABSENT}
-    documents = {ROBOTS: (refs(S, T), robots), S: (urls(f"{SITE}/1"), child), T: ([], gone)}
-    assert audited(tmp_path, "site/home-page-missing", documents) == []
+ABSENT, CUT = failed | {"outcome": Outcome.ABSENT}, {"outcome": Outcome.PARTIAL, "complete": False}
+MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
+TO_FRENCH = (Alternate(hreflang="fr", href=f"{SITE}/fr"),)
+
+
+@pytest.mark.parametrize(
+    ("rule", "documents", "reasons"),
+    [
+        pytest.param(
+            "site/home-page-missing",
+            {ROBOTS: (refs(S, T), robots), S: (urls(f"{SITE}/1"), child), T: ([], child | ABSENT)},
+            [MAY_BE_LISTED],
+            id="home page",
+        ),
+        pytest.param(
+            "site/home-page-missing",
+            {ROBOTS: (refs(S, T), robots), S: (urls(f"{SITE}/"), child), T: ([], child | ABSENT)},
+            [],
+            id="home page is listed",
+        ),
+        pytest.param(
+            "site/home-page-missing",
+            {ROBOTS: ([], robots | ABSENT), S: (urls(f"{SITE}/1"), child | CUT)},
+            [MAY_BE_LISTED],
+            id="cut sitemap",
+        ),
+        pytest.param("lastmod/stale-site", {S: (dated("2020"), child | CUT)}, [MAY_BE_LISTED], id="stale site"),
+        pytest.param(
+            "hreflang/target-not-listed",
+            {S: (urls(f"{SITE}/1", alternates=TO_FRENCH), child | CUT)},
+            [MAY_BE_LISTED],
+            id="language version",
+        ),
+        pytest.param(
+            "site/not-in-robots",
+            {
+                ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED}),
+                S: (urls(f"{SITE}/"), {"found_by": FoundBy.WELL_KNOWN}),
+            },
+            ["robots.txt or an index was not read completely"],
+            id="robots.txt",
+        ),
+    ],
+)
+def test_what_is_missing_may_be_in_a_document_that_was_not_read(
+    rule: str, documents: Documents, reasons: list[str], tmp_path: Path
+) -> None:
+    audit = audit_of(tmp_path, rule, documents)
+    assert [*audit.findings()] == []
+    summary = audit.summary()
+    assert [one.reason for one in summary.not_checked] == reasons
+    assert (summary.passed, rule in audit.checked) == ((0, False) if reasons else (1, True))
+
+
+def test_a_document_that_search_engines_need_not_read_lists_nothing_more(tmp_path: Path) -> None:
+    other = "http://a.example/robots.txt"
+    documents = {
+        ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED}),
+        other: (refs(S), robots | {"found_by": FoundBy.VARIANT}),
+        S: (urls(f"{SITE}/1"), child),
+    }
+    assert len(audited(tmp_path, "site/home-page-missing", documents)) == 1
+
+
+def test_nothing_passes_where_nothing_was_read(tmp_path: Path) -> None:
+    unread = {ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED, "reason": "DNS error"})}
+    audit = audit_of(tmp_path, "sitemap/slow", unread)
+    assert [*audit.findings()] == []
+    assert (audit.summary().passed, audit.checked) == (0, [])
+    assert [(one.rule, one.reason) for one in audit.summary().not_checked] == [("sitemap/slow", "no document was read")]
 
 
 @pytest.mark.parametrize("facts", [pytest.param({"kind": Kind.FEED}, id="feed"), pytest.param({}, id="news sitemap")])

@@ -177,6 +177,7 @@ def no_x_default(languages: float = 3) -> str:
     Severity.NOTICE,
     "{count:language version} in no sitemap, such as {value}",
     needs="site",
+    needs_all=True,
 )
 def target_not_listed() -> str:
     """A language version is not listed by any sitemap of the site.

@@ -160,7 +160,7 @@ def mixed_precision(share: float = 0.05) -> str:
 
 
 @rule("lastmod/stale-site", Severity.NOTICE, "no page has changed since {value}", of_site=True,
-      needs="site.urls")  # fmt: skip
+      needs="site.urls", needs_all=True)  # fmt: skip
 def stale_site(days: float = 365) -> str:
     """No ``lastmod`` of the site is from the year before the last download.
 

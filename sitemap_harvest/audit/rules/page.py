@@ -283,6 +283,7 @@ def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
     "{count:indexable page} in no sitemap",
     of_site=True,
     needs="crawl-export",
+    needs_all=True,
     unchecked="select reason from coverage where reason is not null and exported = 0",
     screaming_frog="URLs not in Sitemap",
 )

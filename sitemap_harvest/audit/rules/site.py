@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import NAMED
+from sitemap_harvest.audit.problems import MAY_LIST_MORE
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
+
+_UNREAD_NAMES = f"""
+    select 'robots.txt or an index was not read completely' {MAY_LIST_MORE}
+        and (kind = 'index' or (parent is null and ends_with(url, '/robots.txt')))
+"""
 
 
 @rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs="site")
@@ -75,7 +80,8 @@ def repeated_in_robots() -> str:
     """
 
 
-@rule("site/not-in-robots", Severity.WARNING, "listed neither in robots.txt nor in an index", needs=None)
+@rule("site/not-in-robots", Severity.WARNING, "listed neither in robots.txt nor in an index", needs=None,
+      unchecked=f"{_UNREAD_NAMES} limit 1")  # fmt: skip
 def not_in_robots() -> str:
     """A sitemap is named neither by robots.txt nor by an index.
 
@@ -86,13 +92,14 @@ def not_in_robots() -> str:
 
     Fix: Add a line ``Sitemap:`` with its full URL to robots.txt.
     """
-    return """
+    return f"""
         select url as sitemap, found_by as value
         from sitemaps
         where kind in ('sitemap', 'index') and outcome in ('read', 'unchanged', 'partial')
             and found_by not in ('argument', 'robots', 'index', 'snapshot')
             and key not in (select key from children where found_by is null)
-    """
+            and not exists ({_UNREAD_NAMES})
+    """  # noqa: S608 - our own condition
 
 
 @rule("site/mixed-schemes", Severity.WARNING, "http and https are mixed: {value}", of_site=True, has_share=True)
@@ -167,30 +174,26 @@ def foreign_hosts() -> str:
 
 
 @rule("site/home-page-missing", Severity.NOTICE, "no sitemap lists the home page", of_site=True,
-      needs="site.urls")  # fmt: skip
+      needs="site.urls", needs_all=True)  # fmt: skip
 def home_page_missing() -> str:
     """No sitemap lists the home page of the site.
 
     It is usually the most important page, and the first one that a list of all pages
     should have. It may be listed as ``/index.html``. Feeds and news sitemaps are no such
-    lists. If a sitemap cannot be read, it may list the home page.
+    lists.
 
     Fix: List the home page.
     """
-    return rf"""
+    return r"""
         with home as (
             select distinct regexp_replace(host_of(root), '^www\.', '') as host, root || '/' as loc
             from sitemaps where regexp_matches(root, '^https?://[^/]+$')
         )
         select loc
         from home
-        where exists (from sitemap_urls where sitemap not in (from news_sitemaps)) and not exists (
-            from sitemaps
-            where outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'skipped', 'too-large')
-                or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and {NAMED})
-        ) and host not in (
+        where exists (from sitemap_urls where sitemap not in (from news_sitemaps)) and host not in (
             select regexp_replace(host_of(key), '^www\.', '') from urls
             where (ends_with(key, '/') or contains(key, '/index.') or contains(key, '/default.'))
                 and regexp_matches(key, '^https?://[^/]+/(?:(?:index|default)\.[a-z]+)?$')
         )
-    """  # noqa: S608 - our own condition
+    """
