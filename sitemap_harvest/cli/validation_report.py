@@ -102,7 +102,9 @@ def show(found: Validation, console: Console) -> None:
     if found.final_url not in {None, found.url}:
         _fitted_line(console, f"  redirects to {found.final_url}")
     if found.kind is None:
-        _line(console, Text.assemble("  ", ("not read", _STYLES[Severity.ERROR]), f": {visible(str(found.reason))}"))
+        is_completed = "://" not in found.target and "://" in found.url and not found.url.startswith("file:")
+        reason = f"{found.url}: {found.reason}" if is_completed else str(found.reason)  # which scheme was tried
+        _line(console, Text.assemble("  ", ("not read", _STYLES[Severity.ERROR]), f": {visible(reason)}"))
     else:
         _fitted_line(console, f"  {' · '.join(_facts(found, found.kind))}")
     for problem in found.problems:

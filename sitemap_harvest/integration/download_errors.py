@@ -31,7 +31,9 @@ _FAILED = Outcome.FAILED
 _REFUSALS = (DownloadCancelledError, IgnoreRequest)
 _TUNNEL = r"\ACould not open CONNECT tunnel"
 _TOO_LARGE = "the document is larger than DOWNLOAD_MAXSIZE"
-_NO_TLS = "TLS failed: the server does not speak TLS; the URL may need http://"
+_MAY_NEED_HTTP = "the URL may need http://"
+_NO_TLS = f"TLS failed: the server does not speak TLS; {_MAY_NEED_HTTP}"
+_MAY_BE_PLAIN = re.compile(r"https://[^/?#]*:[0-9]+(?:[/?#]|\Z)", re.IGNORECASE)  # with a port, which is of one scheme
 _OF_PROXY = "the proxy cannot connect to the host: HTTP {0}"
 _FOLDER = "the path is a folder, not a file; to read it in place of a site, name the site, and add -a root=FOLDER"
 _NO_HTTP = "the server does not speak HTTP"
@@ -71,9 +73,11 @@ _ERRORS: tuple[tuple[type | tuple[type, ...], str, Outcome, str, Cause | None], 
 """The first row whose type and pattern match decides: the outcome, the reason and the cause of a document."""
 
 
-def of_error(error: BaseException | None, proxy: str | None = None) -> NotFetched:
-    """Return the outcome for a download error; *proxy* is the URL of the proxy, if one was used."""
+def of_error(error: BaseException | None, proxy: str | None = None, url: str = "") -> NotFetched:
+    """Return the outcome for a download error of *url*; *proxy* is the URL of the proxy, if one was used."""
     refusal = _of_error(error)
+    if isinstance(error, DownloadFailedError) and refusal.cause is Cause.CONNECTION and _MAY_BE_PLAIN.match(url):
+        refusal = replace(refusal, reason=f"{refusal.reason}; {_MAY_NEED_HTTP}")
     if proxy and refusal.cause in ON_THE_WAY:
         return replace(refusal, reason=f"{refusal.reason} (through the proxy {without_user(proxy)})")
     return refusal

@@ -106,5 +106,5 @@ class FetchSpider(Spider):
         """Store why a document could not be fetched."""
         request: Request = failure.request  # type: ignore[attr-defined]  # Scrapy puts it there
         response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
-        reason = of_error(failure.value, proxy=request.meta.get("proxy")).reason
+        reason = of_error(failure.value, request.meta.get("proxy"), request.url).reason
         self._into[request.cb_kwargs["candidate"].url] = Fetched(response=response, reason=reason)

@@ -130,7 +130,7 @@ class LoopRunner:
             again = self._requests.build(candidate, {}, download_fail_on_dataloss=False, dont_retry=True)
             return iter([again])
         response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
-        not_fetched = of_error(failure.value, request.meta.get("proxy"))
+        not_fetched = of_error(failure.value, request.meta.get("proxy"), request.url)
         transfer = transfer_of(request) if response is None else response.transfer
         output = self._loop.failed(not_fetched, candidate, transfer, url=request.url, response=response)
         return self._watched(output, candidate)

@@ -362,6 +362,16 @@ def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         targets_of([" "])
 
 
+def test_the_url_of_a_host_without_a_scheme_is_named_if_it_cannot_be_read(tmp_path: Path) -> None:
+    with Site({"/s.xml": urlset("/a")}) as site:
+        host = site.url.removeprefix("http://")
+        run = validate(f"{host}/s.xml", cwd=tmp_path)
+    assert run.stdout.splitlines()[:2] == [
+        f"{host}/s.xml",
+        f"  not read: https://{host}/s.xml: TLS failed: the server does not speak TLS; the URL may need http://",
+    ]
+
+
 def test_ctrl_c_prints_the_results_so_far(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(GOOD)
     with Site({"/s.xml": Page(urlset("/a"), manner=Manner.HANG)}) as site:

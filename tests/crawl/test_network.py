@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 
 import pytest
 
@@ -115,6 +117,18 @@ def test_a_wrong_scheme_fails_and_is_named(serve, crawl):
     assert [(row["outcome"], row["cause"]) for row in rows] == [("failed", "tls"), ("failed", "connection")]
     assert rows[0]["reason"] == "TLS failed: the server does not speak TLS; the URL may need http://"
     assert rows[1]["reason"].startswith("the connection failed: ")
+
+
+def test_a_server_that_closes_the_connection_may_need_http(crawl):
+    with ThreadingTCPServer(("127.0.0.1", 0), BaseRequestHandler) as server:  # closes each at once
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}/s.xml"
+        run = crawl(sitemap=f"https://{address} http://{address}", settings={"RETRY_ENABLED": False}, calm=False)
+        server.shutdown()
+    secure, plain = (run.row(f"{scheme}://{address}")["reason"] for scheme in ("https", "http"))
+    assert secure.startswith("the connection failed: ")
+    assert secure.endswith("; the URL may need http://")
+    assert "may need" not in plain
 
 
 @pytest.mark.quick
