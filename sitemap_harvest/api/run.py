@@ -14,6 +14,7 @@ from sitemap_harvest.api.result import HarvestProcessError, HarvestResult, Resul
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_store
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
+from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,9 @@ def harvest(
     except BaseException:
         folder.remove()
         raise
+    if code == RunOutcome.WRONG_USAGE.exit_code:
+        folder.remove()
+        raise OptionError(log.rpartition("\n")[2])
     result = HarvestResult(folder, config.emit)
     if code != 0 or result.was_killed:
         raise HarvestProcessError(_failure(code, log), log=log, result=result)

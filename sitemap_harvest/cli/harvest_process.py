@@ -36,12 +36,20 @@ def main() -> None:
     from scrapy import signals  # these and others take most of the start
     from scrapy.crawler import AsyncCrawlerProcess
 
+    from sitemap_harvest.engine.exit_codes import RunOutcome
+    from sitemap_harvest.errors import OptionError
     from sitemap_harvest.escape import escape_log
+    from sitemap_harvest.integration.setting_types import check_setting_types
     from sitemap_harvest.reporting.json_log import start_log
     from sitemap_harvest.spiders.sitemap import SitemapSpider
 
     job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that has started this one
     settings = settings_of(job)
+    try:
+        check_setting_types(settings)
+    except OptionError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(RunOutcome.WRONG_USAGE.exit_code)
     escape_log()
     process = AsyncCrawlerProcess(settings)
     start_log(settings)

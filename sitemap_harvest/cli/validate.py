@@ -25,6 +25,7 @@ from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import check
 from sitemap_harvest.integration import download_errors
 from sitemap_harvest.integration.fetch_spider import Fetched, FetchSpider
+from sitemap_harvest.integration.setting_types import check_setting_types
 from sitemap_harvest.model import Kind, Severity
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     logins = Credentials()
     targets = targets_of(opts.targets, opts.at, logins)
     limits = HarvestSettings.from_settings(settings).limits
+    check_setting_types(settings)
     has_log_level = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
     if not (opts.loglevel or opts.logfile or opts.nolog or has_log_level):
         settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # each document reports its own failure

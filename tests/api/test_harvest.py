@@ -235,13 +235,15 @@ def test_a_setting_that_may_be_a_typo_is_a_warning(site: Site, caplog: pytest.Lo
 def test_what_only_the_process_can_check_is_an_error_too(site: Site) -> None:
     with pytest.raises(HarvestError, match=r"^FEED_EXPORT_ENCODING is 'klingon'"):
         harvest(site.url, settings={"FEED_EXPORT_ENCODING": "klingon"})
+    with pytest.raises(OptionError, match=r"^DOWNLOAD_TIMEOUT is 'abc'; it must be a number$"):
+        harvest(site.url, settings={"DOWNLOAD_TIMEOUT": "abc"})
     assert site.requests == []
 
 
 def test_a_process_that_fails_is_an_error_with_its_log(site: Site) -> None:
     with pytest.raises(HarvestProcessError, match="has failed with exit code 1; the last lines of its log:") as raised:
-        harvest(site.url, settings={"HTTPCACHE_ENABLED": "maybe"})
-    assert raised.value.log.splitlines()[-1].startswith("ValueError: Supported values for boolean settings are")
+        harvest(site.url, settings={"STATS_CLASS": "nowhere.Stats"})
+    assert raised.value.log.splitlines()[-1] == "ModuleNotFoundError: No module named 'nowhere'"
     raised.value.result.close()
 
 

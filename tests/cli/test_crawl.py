@@ -145,6 +145,8 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param(["crawl", "a.example", "-o", "x.xlsx"], "; for Excel, write x.csv:csv-excel", id="excel"),
         pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
         pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_DEPTH=1"], "unknown setting", id="unknown-setting"),
+        pytest.param(["crawl", "a.example", "-s", "LOG_LEVEL=LOUD"], "LOG_LEVEL is 'LOUD'; it must be", id="log-level"),
+        pytest.param(["validate", "s.xml", "-s", "CONCURRENT_REQUESTS=many"], "REQUESTS is 'many'", id="scrapys"),
         pytest.param(["crawl", "ftp://me:secret@a.example"], "'ftp://***@a.example': it must be", id="password"),
         pytest.param(["crawl", "http://me:se/secret@a.example/s.xml"], "'http://***@a.example/s.xml'", id="password-2"),
         pytest.param(
