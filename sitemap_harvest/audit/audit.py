@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
 from sitemap_harvest.audit.problems import MAY_LIST_MORE, NAMED, PROBLEMS, places, problem_in_words
-from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, RuleOptions, shortened
+from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, MostFrequent, RuleOptions, shortened
 from sitemap_harvest.audit.trust import lastmod_trust
 from sitemap_harvest.model import (
     CATALOGUE,
@@ -286,13 +286,25 @@ class Audit:
                 arg_min({_SAMPLE}, row(sitemap, position, loc, value), {_SAMPLES})
             from found group by 1, 2 order by count desc, about, severity
         """)  # noqa: S608 - the queries of rules are trusted
+        most = {}
+        if rows and rule.names_most:
+            values = dataset.rows(f"""
+                with counts as (
+                    select {about} as about, severity, coalesce(value, '') as value,
+                        sum(coalesce(count, 1))::bigint as count
+                    from ({_NO_ROWS} union all by name ({query})) group by all
+                )
+                select about, severity, arg_min(value, row(-count, value)), max(count), count(*) - 1
+                from counts group by 1, 2
+            """)  # noqa: S608 - the queries of rules are trusted
+            most = {(about, severity): MostFrequent(*facts) for about, severity, *facts in values}
         for about, own_severity, count, own_share, samples in rows:
             total = self._urls if about is None else entries.get(about)
             share = (count / total if total else None) if rule.has_share else own_share
             severity = option.severity or (Severity(own_severity) if own_severity else rule.severity)
             finding = self._finding(rule.id, about, count, samples, severity=severity)
             finding.share, finding.threshold = share, next(iter(thresholds.values()), None)
-            finding.message = rule.words(finding, thresholds)
+            finding.message = rule.words(finding, thresholds, most.get((about, own_severity)))
             yield finding
 
     def _of_problems(self, dataset: Dataset) -> Iterator[Finding]:

@@ -48,6 +48,22 @@ class _FormattedNumber(float):
         return f"{int(self):,}" if self.is_integer() else f"{float(self):g}"
 
 
+@dataclass(frozen=True, slots=True)
+class MostFrequent:
+    """The most frequent value of a finding; formatted with a noun, as in ``{most:host}``, it says how many others."""
+
+    value: str
+    count: int
+    """Its occurrences."""
+    others: int
+    """Number of other values."""
+
+    def __format__(self, noun: str) -> str:
+        value = shortened(self.value, _MAX_VALUE_CHARS)
+        plural = "" if self.others == 1 else "s"
+        return f"{value} ({self.count:,}) and {self.others:,} other {noun}{plural}" if self.others else value
+
+
 def shortened(value: Any, most: int) -> Any:
     """Return *value*, if it is a text with at most so many characters, and ``...`` if it has more."""
     return f"{value[:most]}..." if isinstance(value, str) and len(value) > most else value
@@ -72,7 +88,7 @@ class AuditRule:
     message: str
     """The message of a finding: a format string with the fields ``count``, ``urls`` (``1 URL``, ``2 URLs``), ``share``,
     ``value`` (of the first sample), and the names of the thresholds. ``{count:image}`` is ``1 image`` or ``2 images``,
-    also for thresholds."""
+    also for thresholds. ``{most:host}`` is the most frequent value, and how many other hosts there are."""
     query: Query
     """Returns the SQL query, given the thresholds. Its docstring is the page of the rule in the catalogue.
 
@@ -107,14 +123,20 @@ class AuditRule:
         """The default of each threshold, by name; the first is the one that findings have."""
         return {name: one.default for name, one in inspect.signature(self.query).parameters.items()}
 
-    def words(self, finding: Finding, thresholds: Mapping[str, float]) -> str:
-        """Return the message of *finding*."""
+    @property
+    def names_most(self) -> bool:
+        """Whether the message has the most frequent value."""
+        return "{most:" in self.message
+
+    def words(self, finding: Finding, thresholds: Mapping[str, float], most: MostFrequent | None = None) -> str:
+        """Return the message of *finding*; *most* is ``None`` unless :attr:`names_most`."""
         value = next((sample.value for sample in finding.samples), None)
         numbers = {name: _FormattedNumber(one) for name, one in {**thresholds, "count": finding.count}.items()}
         values = {
             "urls": f"{numbers['count']:URL}",
             "value": shortened(value, _MAX_VALUE_CHARS),
             "share": percent(finding.share),
+            "most": most,
         }
         return self.message.format(**{**numbers, **values})
 

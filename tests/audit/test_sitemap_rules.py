@@ -102,7 +102,7 @@ CASES: list[Any] = [
             ),
             T: (urls("https://c.example/2"), child | {"kind": Kind.FEED}),
         },
-        [(None, 2, [("https://b.example/1", "b.example (2)")])],
+        [(None, 2, [("https://b.example/1", "b.example")])],
     ),
     (
         "site/home-page-missing",

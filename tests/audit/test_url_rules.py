@@ -83,14 +83,14 @@ CASES = [
         ],
         [
             ("http://localhost:4000/a", 1, "localhost"),
-            ("http://192.168.1.2/", 2, "private address"),
-            ("http://[::1]/", 3, "private address"),
-            ("http://intranet/", 4, "no dot in the host"),
-            ("https://www.example.com/a", 5, "example domain"),
+            ("http://192.168.1.2/", 2, "192.168.1.2"),
+            ("http://[::1]/", 3, "[::1]"),
+            ("http://intranet/", 4, "intranet"),
+            ("https://www.example.com/a", 5, "www.example.com"),
         ],
         id="not-public-host",
     ),
-    pytest.param("url/not-public-host", ["http://a.local/"], [("http://a.local/", 1, ".local")], id="local name"),
+    pytest.param("url/not-public-host", ["http://a.local/"], [("http://a.local/", 1, "a.local")], id="local name"),
     pytest.param(
         "url/staging-host",
         ["https://staging.b.com/", "https://www.dev2.b.com/a", "https://b-staging.c.com/", "https://test.b.co.uk/"],
@@ -275,7 +275,36 @@ def test_urls_out_of_scope_with_their_reason(tmp_path: Path) -> None:
         (3, "path"),
         (4, "host, a.example"),
     ]
-    assert finding.message == "3 URLs that the sitemap may not list (75%): another host, a.example"
+    assert (
+        finding.message == "3 URLs that the sitemap may not list (75%): another host, a.example (2) and 1 other reason"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "locs", "message"),
+    [
+        pytest.param(
+            "site/foreign-hosts",
+            [f"https://{host}/{number}" for host in ("b.org", "c.org", "d.org") for number in range(1 + (host > "c"))],
+            "5 URLs not on the host of the site: c.org (2) and 2 other hosts",
+            id="of the site",
+        ),
+        pytest.param(
+            "url/not-public-host",
+            ["http://10.0.0.1/", "http://web/", "http://web/a"],
+            "3 URLs on a host that is not public: web (2) and 1 other host",
+            id="of a sitemap",
+        ),
+        pytest.param(
+            "url/staging-host",
+            ["https://dev.b.com/", "https://dev.b.com/a"],
+            "2 URLs on a test host: dev.b.com",
+            id="only one",
+        ),
+    ],
+)
+def test_a_message_names_the_most_frequent_value(rule: str, locs: list[str], message: str, tmp_path: Path) -> None:
+    assert [one.message for one in found(tmp_path, rule, {SITEMAP: urls(f"{SITE}/", *locs)})] == [message]
 
 
 def test_hosts_that_are_not_public_are_out_of_scope_too(tmp_path: Path) -> None:

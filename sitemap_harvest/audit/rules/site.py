@@ -146,7 +146,7 @@ def mixed_www() -> str:
     """
 
 
-@rule("site/foreign-hosts", Severity.NOTICE, "{urls} not on the host of the site: {value}", of_site=True,
+@rule("site/foreign-hosts", Severity.NOTICE, "{urls} not on the host of the site: {most:host}", of_site=True,
       has_share=True)  # fmt: skip
 def foreign_hosts() -> str:
     """Listed URLs are on other hosts than the site.
@@ -167,7 +167,7 @@ def foreign_hosts() -> str:
             select regexp_replace(host_of(site), '^www\.', '') as host, count(*) as urls, min(loc) as loc
             from sitemap_urls where site is not null group by 1
         )
-        select loc, urls as count, format('{} ({:,})', host, urls) as value
+        select loc, urls as count, host as value
         from hosts
         where host <> '' and host not in (from home) and exists (from home where host <> '')
     """

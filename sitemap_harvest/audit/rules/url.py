@@ -35,7 +35,7 @@ def tracking_parameters() -> str:
     """  # noqa: S608 - a pattern of this module
 
 
-@rule("url/session-id", Severity.ERROR, "{urls} with a session ID ({value})", has_share=True)
+@rule("url/session-id", Severity.ERROR, "{urls} with a session ID: {most:name}", has_share=True)
 def session_id() -> str:
     """A listed URL contains a session ID.
 
@@ -164,7 +164,7 @@ _UNPUBLIC = r"""
 """
 
 
-@rule("url/not-public-host", Severity.ERROR, "{urls} on a host that is not public ({value})", has_share=True)
+@rule("url/not-public-host", Severity.ERROR, "{urls} on a host that is not public: {most:host}", has_share=True)
 def not_public_host() -> str:
     """A listed URL is on a host that cannot be reached from the internet.
 
@@ -182,14 +182,14 @@ def not_public_host() -> str:
         with hosts as (select site, host_of(site) as host from (select distinct site from urls)),
         own as (select distinct {_UNPUBLIC} as kind from (select host_of(root) as host from sitemaps)),
         found as (
-            select site, kind from (select site, {_UNPUBLIC} as kind from hosts)
+            select site, host from (select site, host, {_UNPUBLIC} as kind from hosts)
             where kind is not null and kind not in (select kind from own where kind is not null)
         )
-        select sitemap, loc, position, found.kind as value from urls join found using (site)
+        select sitemap, loc, position, found.host as value from urls join found using (site)
     """  # noqa: S608 - expressions of this module
 
 
-@rule("url/staging-host", Severity.WARNING, "{urls} on a test host ({value})", has_share=True)
+@rule("url/staging-host", Severity.WARNING, "{urls} on a test host: {most:host}", has_share=True)
 def staging_host() -> str:
     """A listed URL is on a host for development or tests, such as ``staging.`` or ``dev.``.
 
@@ -219,7 +219,7 @@ def staging_host() -> str:
 @rule(
     "url/out-of-scope",
     Severity.WARNING,
-    "{urls} that the sitemap may not list ({share}): another {value}",
+    "{urls} that the sitemap may not list ({share}): another {most:reason}",
     has_share=True,
     google="URL not allowed",
 )
@@ -294,7 +294,7 @@ def robots_disallowed() -> str:
     return "from disallowed_urls"
 
 
-@rule("url/not-a-page", Severity.NOTICE, "{urls} to a file instead of a page (.{value})", has_share=True)
+@rule("url/not-a-page", Severity.NOTICE, "{urls} to a file instead of a page: .{most:type}", has_share=True)
 def not_a_page() -> str:
     """A listed URL is that of a style sheet, a script, a font or an archive.
 
@@ -340,7 +340,9 @@ def lists_a_sitemap() -> str:
     """
 
 
-@rule("url/template-placeholder", Severity.ERROR, "{urls} with a template placeholder ({value})", has_share=True)
+@rule(
+    "url/template-placeholder", Severity.ERROR, "{urls} with a template placeholder: {most:placeholder}", has_share=True
+)
 def template_placeholder() -> str:
     """A listed URL contains a placeholder of a template that was not replaced, such as ``%7B%7Bslug%7D%7D``.
 
