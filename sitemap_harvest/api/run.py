@@ -23,6 +23,7 @@ _CONSUMER = "consumer"
 _EMIT = ("urls", "sitemaps", "sites")
 _TARGETS = "a text or a path, or several"
 _STORE, _CLOSING = "SITEMAP_HARVEST_STORE", "SITEMAP_HARVEST_CLOSING"
+_FILES = frozenset({"FEEDS", _CLOSING})
 
 
 def harvest(
@@ -35,7 +36,8 @@ def harvest(
 
     *targets*: a site, the URL of a sitemap, or a file, or several, as for the command ``crawl``. *arguments* are the
     arguments of the spider, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and ``False`` mean ``yes`` and
-    ``no``. *settings* are settings of Scrapy and of this package. ``emit`` is ``urls,sitemaps,sites`` unless given,
+    ``no``. *settings* are settings of Scrapy and of this package; of the settings of a project
+    (``get_project_settings()``), ``FEEDS`` and ``SITEMAP_HARVEST_CLOSING`` have no effect. ``emit`` is ``urls,sitemaps,sites`` unless given,
     and also ``changes`` with a store and ``pages`` with ``probe``.
 
     The run has its own process. Its log goes to :mod:`logging`, so only warnings are shown unless you configure it.
@@ -100,15 +102,19 @@ setattr(harvest, "__signature__", _signature())  # noqa: B010 - functions have n
 
 
 def _checked_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return *settings* as a dictionary; of a ``Settings`` object of Scrapy, those that are not Scrapy's defaults."""
+    """Return *settings* as a dictionary; of a ``Settings`` object of Scrapy, those that are not Scrapy's defaults.
+
+    The files that a project writes in its runs are not those of this run.
+    """
     if settings is None:
         return {}
     if not isinstance(settings, Mapping):
         raise OptionError(f"settings is {settings!r}; it must be a dictionary of names and values")
-    if _CLOSING in settings:
+    options = dict(settings)
+    if (priority := getattr(settings, "getpriority", None)) is not None:
+        options = {name: value for name, value in settings.items() if priority(name) and name not in _FILES}
+    elif _CLOSING in settings:
         raise OptionError(f"{_CLOSING} cannot be set here: the attribute summary of the result has the closing record")
-    priority = getattr(settings, "getpriority", lambda _: 1)
-    options = {name: value for name, value in settings.items() if priority(name)}
     HarvestSettings.from_settings(options)
     return options
 

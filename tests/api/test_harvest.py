@@ -409,12 +409,16 @@ def test_settings_may_be_those_of_a_project(site: Site, tmp_path: Path, monkeypa
     (tmp_path / "their_project.py").write_text(
         "class AddOn:\n    def update_settings(self, settings):\n        settings.set('USER_AGENT', 'his', 'addon')\n"
         "ADDONS = {AddOn: 1}\nDOWNLOADER_MIDDLEWARES = {}\n"
+        f"FEEDS = {{{str(tmp_path / 'urls.csv')!r}: {{'format': 'csv'}}}}\n"
+        f"SITEMAP_HARVEST_CLOSING = {str(tmp_path / 'closing.json')!r}\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     settings = Settings()
     settings.setmodule("their_project")
     assert locs(harvest(site.url, settings=settings)) == [f"{site.url}/a", f"{site.url}/b"]
     assert site.user_agents == {"his"}
+    assert not (tmp_path / "urls.csv").exists()
+    assert not (tmp_path / "closing.json").exists()
 
 
 def test_settings_may_have_outputs_of_their_own(site: Site, tmp_path: Path) -> None:
