@@ -141,15 +141,17 @@ def _lines(summaries: Sequence[AuditSummary], trust: Sequence[Sequence[LastmodTr
     for summary, scores in zip(summaries, trust, strict=True):
         yield summary.in_words()
         yield from (one.in_words() for one in scores if one is scores[0] or one.score < scores[0].score)
-    not_checked: dict[str, tuple[dict[str, None], list[str]]] = {}  # by reason: rules and sites
+    not_checked: dict[tuple[str, str], tuple[dict[str, None], list[str]]] = {}  # rules and sites
     for summary in summaries:
-        for reason, names in summary.not_checked_by_reason.items():
-            rules, sites = not_checked.setdefault(reason, ({}, []))
-            rules.update(dict.fromkeys(names))
-            sites.append(summary.site)
-    for reason, (rules, sites) in not_checked.items():
+        whole, in_part = summary.not_checked_by_reason, summary.partly_checked_by_reason
+        for words, by_reason in (("Not checked", whole), ("Checked only in part", in_part)):
+            for reason, names in by_reason.items():
+                rules, sites = not_checked.setdefault((words, reason), ({}, []))
+                rules.update(dict.fromkeys(names))
+                sites.append(summary.site)
+    for (words, reason), (rules, sites) in not_checked.items():
         where = ""
         if len(sites) < len(summaries):
             where = f" for {', '.join(sites) if len(sites) <= _MOST_NAMES else f'{len(sites):,} sites'}"
         shown = ", ".join(rules) if len(rules) <= _MOST_NAMES else f"{len(rules)} rules"
-        yield f"Not checked{where}, because {reason}: {shown}"
+        yield f"{words}{where}, because {reason}: {shown}"

@@ -128,6 +128,8 @@ class AuditResults:
             logger.info("%s", one.in_words())
         for reason, rules in summary.not_checked_by_reason.items():
             logger.info("Not checked, because %s: %s", reason, ", ".join(rules))
+        for reason, rules in summary.partly_checked_by_reason.items():
+            logger.info("Checked only in part, because %s: %s", reason, ", ".join(rules))
         if "audits" in self._config.emit:
             yield summary
         if "trust" in self._config.emit and audit.trust:

@@ -129,7 +129,7 @@ class LastmodTrust(ItemRecord):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotChecked:
-    """A rule that could not be evaluated."""
+    """A rule that could not be evaluated, or only for a part of the snapshot."""
 
     rule: str
     reason: str
@@ -179,14 +179,29 @@ class AuditSummary(ItemRecord):
     passed: int = 0
     """Number of rules that found nothing."""
     not_checked: tuple[NotChecked, ...] = field(default_factory=tuple)
-    """The rules that could not be evaluated: they neither passed nor failed."""
+    """The rules that could not be evaluated, or only for a part of the snapshot: they did not pass. Those that are in
+    ``rules`` too found something in the other part."""
+
+    @property
+    def partly_checked(self) -> frozenset[str]:
+        """The ids of the rules that found something, but were checked only for a part of the snapshot."""
+        return frozenset(one.rule for one in self.not_checked).intersection(self.rules)
 
     @property
     def not_checked_by_reason(self) -> dict[str, list[str]]:
-        """The ids of the rules that were not checked, by reason."""
+        """The ids of the rules that were not checked, by reason, without those that were checked in part."""
+        return self._by_reason(in_part=False)
+
+    @property
+    def partly_checked_by_reason(self) -> dict[str, list[str]]:
+        """The ids of :attr:`partly_checked`, by reason."""
+        return self._by_reason(in_part=True)
+
+    def _by_reason(self, *, in_part: bool) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for one in self.not_checked:
-            found.setdefault(one.reason, []).append(one.rule)
+            if (one.rule in self.partly_checked) is in_part:
+                found.setdefault(one.reason, []).append(one.rule)
         return found
 
     def in_words(self) -> str:
@@ -208,9 +223,11 @@ class AuditSummary(ItemRecord):
                 pages += f", {left_out_in_words(self.left_out)}"
         if self.exported_urls is not None:
             pages += f"; crawl export: {self.exported_urls:,} of {self.listed_urls:,} listed URLs"
+        partly = len(self.partly_checked)
+        in_part = f", checked in part: {partly}" if partly else ""
         return (
             f"{self.site}: {found} in {_counted(self.urls, 'URL')} of {_counted(self.sitemaps, 'document')}"
-            f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked)}"
+            f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked) - partly}{in_part}"
         )
 
 

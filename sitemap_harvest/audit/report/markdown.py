@@ -94,6 +94,8 @@ def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[str]:
     for audit in audits:
         for reason, rules in audit.summary.not_checked_by_reason.items():
             sites.setdefault(reason, Counter()).update(rules)
+        for reason, rules in audit.summary.partly_checked_by_reason.items():
+            sites.setdefault(f"only in part: {reason}", Counter()).update(rules)
     if not sites:
         return
     lines = []

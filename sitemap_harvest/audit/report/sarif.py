@@ -160,10 +160,14 @@ def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[dict[str, Any]]:
     if unread := sum(audit.summary.unread for audit in audits):
         documents = "document was" if unread == 1 else "documents were"
         yield _notification("warning", f"{unread:,} {documents} not read completely, so the audit is partial.")
-    sites = Counter((one.rule, one.reason) for audit in audits for one in audit.summary.not_checked)
-    for (rule, reason), count in sites.items():
+    sites = Counter(
+        (one.rule, "was checked only in part" if one.rule in summary.partly_checked else "was not checked", one.reason)
+        for summary in (audit.summary for audit in audits)
+        for one in summary.not_checked
+    )
+    for (rule, words, reason), count in sites.items():
         where = f" ({count:,} site{'' if count == 1 else 's'})" if len(audits) > 1 else ""
-        text = _message(f"{rule} was not checked, because {reason}{where}")
+        text = _message(f"{rule} {words}, because {reason}{where}")
         yield _notification("note", text) | {"associatedRule": {"id": rule}}
 
 

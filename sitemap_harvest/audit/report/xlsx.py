@@ -67,7 +67,15 @@ def render_xlsx(audits: Sequence[SiteAudit]) -> bytes:
         _write(
             sheets[3],
             _NOT_CHECKED,
-            ((one.rule, one.reason, audit.summary.site) for audit in audits for one in audit.summary.not_checked),
+            (
+                (
+                    one.rule,
+                    f"{'only in part: ' if one.rule in summary.partly_checked else ''}{one.reason}",
+                    summary.site,
+                )
+                for summary in (audit.summary for audit in audits)
+                for one in summary.not_checked
+            ),
             bold,
         )
         notes = [
@@ -89,7 +97,7 @@ def _summary(audit: SiteAudit) -> Sequence[Any]:
         one.warnings,
         one.notices,
         one.passed,
-        len(one.not_checked),
+        len(one.not_checked) - len(one.partly_checked),
     )
     return (one.site, one.run, *counts)
 
