@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from os.path import commonprefix
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.redact import without_login
 
@@ -20,6 +20,10 @@ _LIKENESS = 0.8  # sitmap is similar to sitemap; category is not similar to any 
 
 class HarvestError(Exception):
     """Base of every exception that this package raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Support pickling, for pools of processes: by default, it would call ``__init__`` with the message alone."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class ArgumentError(HarvestError, ValueError):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from sitemap_harvest.errors import ArgumentError, there_is_no
@@ -54,3 +56,9 @@ def test_text_that_is_no_address_is_shown_unchanged() -> None:
 )
 def test_messages_suggest_the_likely_intended_name(name: str, words: str) -> None:
     assert there_is_no("setting", name, ["OUR_SITE", "OUR_LIMIT"]) == f"unknown setting; {words}"
+
+
+def test_an_error_can_come_from_another_process() -> None:
+    error = ArgumentError("since", "7", "a date")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (ArgumentError, str(error), vars(error))

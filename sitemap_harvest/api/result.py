@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,7 +50,11 @@ class HarvestProcessError(HarvestError):
     def __init__(self, message: str, *, log: str, result: HarvestResult) -> None:
         super().__init__(message)
         self.log = log  #: The last lines of its log.
-        self.result = result  #: What it had harvested until then.
+        self.result = result  #: What it had harvested until then. Missing if the exception comes from another process.
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        make, given, state = super().__reduce__()
+        return make, given, {name: value for name, value in state.items() if name != "result"}
 
 
 class ProblemBatch(Batch[Problem]):
@@ -65,6 +69,12 @@ class ResultFolder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="sitemap_harvest-"))
         self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a result of harvest() cannot be pickled, because its files are removed with it; "
+            "return a table of it, such as result.urls.to_arrow() or to_pandas(), or write it to a file"
+        )
 
     @property
     def report(self) -> Path:

@@ -34,11 +34,11 @@ def harvest(
 ) -> HarvestResult:
     """Harvest *targets*, and return the result when the run has ended.
 
-    *targets*: a site, the URL of a sitemap, or a file, or several, as for the command ``crawl``. *arguments* are the
-    arguments of the spider, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and ``False`` mean ``yes`` and
-    ``no``. *settings* are settings of Scrapy and of this package; of the settings of a project
-    (``get_project_settings()``), ``FEEDS`` and ``SITEMAP_HARVEST_CLOSING`` have no effect. ``emit`` is ``urls,sitemaps,sites`` unless given,
-    and also ``changes`` with a store and ``pages`` with ``probe``.
+    *targets*: a site, the URL of a sitemap, or a file, or several, as for the command ``crawl``. *arguments* are
+    the arguments of the spider, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and ``False`` mean
+    ``yes`` and ``no``. *settings* are settings of Scrapy and of this package; of the settings of a project
+    (``get_project_settings()``), ``FEEDS`` and ``SITEMAP_HARVEST_CLOSING`` have no effect. ``emit`` is
+    ``urls,sitemaps,sites`` unless given, and also ``changes`` with a store and ``pages`` with ``probe``.
 
     The run has its own process. Its log goes to :mod:`logging`, so only warnings are shown unless you configure it.
     Exceptions such as :exc:`KeyboardInterrupt` end the run. Raises :exc:`ArgumentError` and :exc:`OptionError` for an

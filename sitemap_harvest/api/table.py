@@ -56,6 +56,8 @@ class ResultTable(Generic[_Row]):
         """Return the column of that name. Raises :exc:`KeyError` if there is none."""
         if not isinstance(column, str):
             raise TypeError(f"columns have names, such as table['{self.schema.names[0]}']; rows() yields the records")
+        if column not in self._table.column_names:
+            raise KeyError(self._no_column(column))
         return self._table.column(column)
 
     def __iter__(self) -> Iterator[_Row]:
@@ -90,8 +92,11 @@ class ResultTable(Generic[_Row]):
         if columns is None:
             return self._table
         if missing := [name for name in columns if name not in self._table.column_names]:
-            raise HarvestError(f"{self.name} has no column {missing[0]!r}: {', '.join(self._table.column_names)}")
+            raise HarvestError(self._no_column(missing[0]))
         return self._table.select(list(columns))
+
+    def _no_column(self, name: str) -> str:
+        return f"{self.name} has no column {name!r}: {', '.join(self._table.column_names)}"
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
         """Return the records, or *columns* of them, as a pandas data frame.

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -305,6 +306,8 @@ def test_a_table_outlives_its_result(site: Site, tmp_path: Path) -> None:
     assert sum(len(batch) for batch in urls.batches()) == len(urls) == 2
     with pytest.raises(HarvestError, match="urls has no column 'lco': loc, loc_raw"):
         urls.to_arrow(["lco"])
+    with pytest.raises(KeyError, match="urls has no column 'lco': loc, loc_raw"):
+        urls["lco"]
     with pytest.raises(TypeError, match="columns have names, such as table"):
         urls[0]  # type: ignore[index]
     assert len(list((tmp_path / "results").iterdir())) == 1
@@ -319,6 +322,17 @@ def test_data_frames(site: Site) -> None:
     assert isinstance(frame["lastmod"].dtype, pandas.DatetimeTZDtype)
     assert result.urls.to_polars()["loc"].to_list() == locs(result)
     assert polars.DataFrame(result.sitemaps)["outcome"].to_list() == ["read", "read"]
+
+
+def test_a_result_goes_to_another_process_only_as_a_table(site: Site) -> None:
+    with harvest(site.url) as result:
+        for part in (result, result.urls, result.problems):
+            with pytest.raises(TypeError, match=r"cannot be pickled.* result.urls.to_arrow\(\) or to_pandas\(\)"):
+                pickle.dumps(part)
+        assert pickle.loads(pickle.dumps(result.urls.to_arrow()))["loc"].to_pylist() == locs(result)
+        error = HarvestProcessError("it was killed", log="a line", result=result)
+        copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), copy.log) == (HarvestProcessError, "it was killed", "a line")
 
 
 @linux
