@@ -44,6 +44,10 @@ _HTML_TAGS = frozenset(
         *("b", "i", "u", "em", "strong", "small", "big", "nobr", "section", "main", "nav", "header", "footer"),
     }
 )
+_STRING = re.compile(  # of a program, on one line
+    r"""(?:^|(?<=[\s=(\[{:,+]))[rbfu]?(?:"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+')(?=[\s)\]},;:.+]|\Z)""",
+    re.IGNORECASE | re.MULTILINE,
+)
 _HTML_END = re.compile(r"</html\s*>", re.IGNORECASE)
 _JSON = re.compile(r"\{\s*[\"}]|\[\s*[\"\[{\]]")
 _AFTER_JSON = re.compile(r"(?:\n|[}\]]\s*)(?=<[?a-zA-Z])")  # strings in JSON contain no line ends
@@ -140,6 +144,8 @@ def sniff(head: str, *, url: str, content_type: str | None = None, base: str | N
     first = _FIRST_TAG.match(text)
     if not (kind := _ROOTS.get(first[1].lower()) if first else None) and may_be_markup:
         kind = _by_tags(_without_json(text))
+        if kind is Kind.HTML and not text.startswith("<") and not _TAG.search(_STRING.sub("", text)):
+            return Kind.UNKNOWN  # a program: its only tags are in strings
     if kind is Kind.HTML:
         page = _of_page(text, base or url)
         return Kind.HTML if page is Kind.LINKS and _is_named_robots(url) else page

@@ -71,6 +71,12 @@ ROBOTS = "https://example.com/robots.txt"
         pytest.param("User-agent: *\nDisallow: /", Kind.ROBOTS, id="robots-anywhere"),
         pytest.param("Sitemap: https://e.x/a.xml", Kind.ROBOTS, id="sitemap-line"),
         pytest.param("not found", Kind.UNKNOWN, id="words"),
+        pytest.param('print("hello")\nx = "<p>hi</p>"\n', Kind.UNKNOWN, id="program"),
+        pytest.param('x = [\n  "https://e.x/a",\n  "<p>",\n]', Kind.UNKNOWN, id="program-with-urls"),
+        pytest.param("y = f'<b>{x}</b>' + \"<html>\\n\"", Kind.UNKNOWN, id="program-with-a-page"),
+        pytest.param('Say "hi" <p>there</p>', Kind.HTML, id="words-before-a-page"),
+        pytest.param('Say "hi <a href="/a">there</a>', Kind.HTML, id="quote-before-a-page"),
+        pytest.param("I'm <b>not</b> here, isn't it?", Kind.HTML, id="apostrophes-before-a-page"),
         pytest.param("\x01\x02\x03", Kind.BINARY, id="binary"),
     ],
 )
