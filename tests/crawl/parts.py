@@ -309,6 +309,15 @@ class WrongType:
         return item
 
 
+class Unwritable:
+    """A pipeline that gives the second item a value that JSON cannot hold."""
+
+    def process_item(self, item: Any) -> Any:
+        if ItemAdapter(item)["position"] == 2:
+            item["lastmod"], item["hash"] = "2025", b"ab"
+        return item
+
+
 class Retyped:
     """A pipeline that gives fields values of other types, and adds fields."""
 
@@ -344,6 +353,13 @@ class AddressExporter(BaseItemExporter):
 
     def export_item(self, item: Any) -> None:
         self._file.write(f"{type(item).__name__} {item.loc}\n".encode())
+
+
+class EndlessExporter(AddressExporter):
+    """An exporter that cannot write the end of its file."""
+
+    def finish_exporting(self) -> None:
+        raise ValueError("no end")
 
 
 class Listener:

@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
+from sitemap_harvest.integration.default_settings import FEED_EXPORTERS
 from sitemap_harvest.integration.items.csv_exporters import CsvExporter, TsvExporter
-from sitemap_harvest.integration.items.exporters import ParquetExporter
+from sitemap_harvest.integration.items.exporters import ParquetExporter, XmlExporter
+from sitemap_harvest.integration.items.lost_items import LostRows
 from sitemap_harvest.model import UrlBatch, UrlEntry
 from sitemap_harvest.model.batch import JSON
 from tests.crawl.crawling import lines
@@ -401,3 +403,115 @@ def test_site_records_are_the_same_in_every_format(crawl, tmp_path, source):
     items = etree.parse(tmp_path / "urls.xml").getroot()
     assert sorted(item.findtext("result") for item in items) == ["absent", "found"]
     assert items.findall(".//cause") == []
+
+
+def rows_of(path, encoding="utf-8"):
+    """Return the rows of a file of any format, as far as the tests below compare them: by their URLs."""
+    kind = path.suffix[1:]
+    if kind == "parquet":
+        return pq.read_table(path)["loc"].to_pylist()
+    if kind == "xml":
+        return [item.findtext("loc") for item in etree.parse(path).getroot()]
+    with path.open(encoding=encoding, newline="") as file:
+        if kind == "json":
+            return [row["loc"] for row in json.load(file)]
+        if kind == "jsonl":
+            return [json.loads(line)["loc"] for line in file]
+        if kind == "csv":
+            return [row["loc"] for row in csv.DictReader(file)]
+        return [line.split("\t")[0] for line in file][1:]
+
+
+FAILED = "the exporter failed on 1 item, which is missing from this output. The first is the UrlEntry "
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_row_that_an_exporter_fails_on_is_missing_only_from_its_file(crawl, tmp_path, way):
+    urls = [f"https://a.example{path}" for path in numbered(6)]
+    (tmp_path / "s.xml").write_text(urlset(*urls))
+    parts = {f"{tmp_path}/part-%(batch_id)d.jsonl": {"format": "jsonl", "batch_item_count": 1, "overwrite": True}}
+    run = crawl(
+        sitemap=tmp_path / "s.xml",
+        emit="urls",
+        feeds=parts | in_formats(tmp_path / "out"),
+        settings={"ITEM_PIPELINES": {"tests.crawl.parts.Unwritable": 1}, "SITEMAP_HARVEST_ITEMS": way},
+        calm=False,
+    )
+    whole = dict.fromkeys(FORMATS, urls)
+    lacking = [url for url in urls if not url.endswith("/p2")]
+    assert {name: rows_of(tmp_path / f"out/urls.{name}") for name in FORMATS} == whole | {
+        "json": lacking,
+        "jsonl": lacking,
+    }
+    assert sorted(path.name for path in tmp_path.glob("part-*")) == [f"part-{part}.jsonl" for part in (1, 3, 4, 5, 6)]
+    reason = f"{FAILED}{urls[1]}: TypeError: Object of type bytes is not JSON serializable"
+    files = ("part-2.jsonl", "out/urls.jsonl", "out/urls.json")
+    assert sorted(line.partition("ERROR: ")[2] for line in run.errors) == sorted(
+        f"{tmp_path}/{name}: {reason}" for name in files
+    )
+    assert "Traceback" not in run.log
+    assert run.stats["sitemap_harvest/lost_items_of_outputs"] == 3
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+@pytest.mark.parametrize(("encoding", "fitting"), [("latin-1", [0, 2]), ("cp1252", [0, 2]), ("ascii", [0])])
+def test_a_character_that_the_encoding_lacks_loses_at_most_its_row(crawl, tmp_path, source, way, encoding, fitting):
+    run = crawl(
+        sitemap=source,
+        emit="urls",
+        feeds=in_formats(tmp_path / "out", encoding=encoding),
+        settings={"SITEMAP_HARVEST_ITEMS": way},
+        calm=False,
+    )
+    urls = ["https://a.example/1?a=1&b=2", "https://a.example/zwei-käse-\U0001f9c0", "https://a.example/3"]
+    written = {name: rows_of(tmp_path / f"out/urls.{name}", encoding) for name in FORMATS}
+    lossy = [urls[row] for row in fitting]
+    assert written == dict.fromkeys(FORMATS, urls) | {"csv": lossy, "tsv": lossy}
+    assert len(run.errors) == 2
+    assert all(
+        line.endswith(
+            f"{encoding} does not have this character: set FEED_EXPORT_ENCODING, or encoding in FEEDS, to utf-8"
+        )
+        for line in run.errors
+    )
+    assert "Traceback" not in run.log
+    assert "stays as it was" not in run.log
+    assert run.stats["sitemap_harvest/lost_items_of_outputs"] == 2 * (3 - len(fitting))
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_an_exporter_that_fails_as_a_whole_affects_no_other_and_leaves_its_file_as_it_was(crawl, tmp_path, source, way):
+    names = ("out.csv", "out.lst", "out.jsonl")
+    for name in names:
+        (tmp_path / name).write_text("old")
+    feeds = {
+        f"{tmp_path}/out.csv": {"format": "csv", "item_export_kwargs": {"none": 1}, "overwrite": True},
+        f"{tmp_path}/out.lst": {"format": "lst", "overwrite": True},
+        f"{tmp_path}/out.jsonl": {"format": "jsonl", "overwrite": True},
+    }
+    exporters = {**FEED_EXPORTERS, "lst": "tests.crawl.parts.EndlessExporter"}
+    settings = {"SITEMAP_HARVEST_ITEMS": way, "FEED_EXPORTERS": exporters}
+    run = crawl(sitemap=source, emit="urls", feeds=feeds, settings=settings, calm=False)
+    assert [(tmp_path / name).read_text() == "old" for name in names] == [True, True, False]
+    assert len(rows_of(tmp_path / "out.jsonl")) == 3
+    assert sorted(tmp_path.glob("*out.*")) == sorted(tmp_path / name for name in names)
+    csv_error, list_error = sorted(line.partition("ERROR: ")[2] for line in run.errors)
+    assert csv_error.startswith(
+        f"{tmp_path}/out.csv: the exporter failed on 3 items, which are missing from this output"
+    )
+    assert list_error == f"{tmp_path}/out.lst: the exporter failed on the end of the file"
+    assert f"{tmp_path}/out.csv stays as it was: none of its items can be written" in run.log
+    assert f"{tmp_path}/out.lst stays as it was: the new file cannot be written" in run.log
+    assert run.log.count("Traceback") == 2
+
+
+def test_an_item_of_another_kind_that_cannot_be_written_leaves_no_half_of_an_element():
+    file = io.BytesIO()
+    exporter = XmlExporter(file)
+    exporter.start_exporting()
+    exporter.lost = LostRows()
+    exporter.export_item({"a": 1, 2: "no name"})
+    exporter.export_item({"a": 2})
+    exporter.finish_exporting()
+    assert [item.findtext("a") for item in etree.fromstring(file.getvalue())] == ["2"]
+    assert exporter.lost.count == 1

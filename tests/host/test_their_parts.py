@@ -100,7 +100,8 @@ def test_an_error_in_an_exporter_loses_one_row(project, site):
     assert sorted(ran.locs()) == ALL_BUT_TWO
     locs = (project.folder / "bad.locs").read_text().split()
     assert sorted(loc.removeprefix(site.url) for loc in locs) == ["/p1", "/p4", "/p5", "/p6"]
-    assert ran.log.count("Error caught on signal handler") == 1
+    assert "bad.locs: the exporter failed on 1 item, which is missing from this output. The first is the Url" in ran.log
+    assert ran.log.count("ValueError: three is too much") == 2  # also in its traceback
     assert "Stored locs feed (4 items)" in ran.log
 
 

@@ -120,7 +120,7 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         failure = None
         for item in items:
             try:
-                self._write_other(item)
+                self._write_single(item)
             except ValueError as error:  # the encoding lacks a character: it affects no other item
                 failure = error
         if failure is not None:
@@ -132,18 +132,31 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
         names = self._names(batch)
         if self._headers_not_written:
             self._check_header(batch.arrow.schema.names)
-            self._headers_not_written = False
             self.fields_to_export = list(columns) if self.fields_to_export is None else self.fields_to_export
             if self.include_headers_line:
                 self.stream.write(self._header(columns))
                 self.stream.flush()
+            self._headers_not_written = False
         if self._counts_left_out:
             for name in batch.arrow.schema.names:
                 if name not in names and (self._wanted is None or name in self._wanted):
                     self._count_left_out(name, len(batch) - batch[name].null_count)
-        self.stream.buffer.write(
-            encoded(self._lines(columns, len(batch)), self.encoding, self.stream.errors or "strict")
-        )
+        self.stream.buffer.write(self._encoded(self._lines(columns, len(batch)), batch))
+
+    def _encoded(self, lines: pa.StringArray, batch: Batch[Any]) -> bytes | memoryview:
+        """Return the bytes of the *lines* of *batch*, without those with a character that the encoding lacks."""
+        encoding, errors = self.encoding or "utf-8", self.stream.errors or "strict"
+        try:
+            return encoded(lines, encoding, errors)
+        except UnicodeEncodeError:
+            pass
+        written = []
+        for at, line in enumerate(lines.to_pylist()):
+            try:
+                written.append(line.encode(encoding, errors))
+            except UnicodeEncodeError as error:
+                self._lose(batch.arrow.column(0)[at].as_py(), error)
+        return b"".join(written)
 
     def _write_other(self, item: Any) -> None:
         if self._is_ours and self.fields_to_export is None:

@@ -8,12 +8,15 @@ Scrapy's exporter.
 from __future__ import annotations
 
 import codecs
+import io
+import json
 import logging
 import os
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+from xml.sax.saxutils import XMLGenerator
 
 import pyarrow as pa
 from lxml import etree
@@ -22,6 +25,7 @@ from scrapy import exporters
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.export import json_objects, utf8_bytes, without_forbidden, xml_elements
 from sitemap_harvest.integration.items.item_processor import BATCHES
+from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS, LostRows
 from sitemap_harvest.model import Batch
 from sitemap_harvest.model.batch import JSON, added_column, column_of, converted
 
@@ -43,6 +47,9 @@ _FEW_VALUES = (
     "site", "sitemap", "lastmod_precision", "changefreq", "priority", "priority_text", "found_by", "outcome",
     "kind", "sitemap_before", "reason", "pattern", "run", "baseline",
 )  # fmt: skip
+
+
+_JSON_ESCAPES = "sitemap_harvest.json"  # the name of an error handler
 
 
 _MARKED = {
@@ -67,6 +74,8 @@ class BatchExporter(exporters.BaseItemExporter):
     _waiting_rows: int = 0
     left_out: Counter[str]
     """Values that the file has no place for, by field."""
+    lost: LostRows | None = None
+    """Where to count rows that cannot be written; if ``None``, such a row raises an error."""
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         mark, options["encoding"] = _MARKED.get(_codec(options.get("encoding")), (b"", options.get("encoding")))
@@ -83,7 +92,7 @@ class BatchExporter(exporters.BaseItemExporter):
         is_batch = isinstance(item, Batch)
         if not is_batch and type(item) not in BATCHES:
             self._flush()
-            self._write_other(item)
+            self._write_single(item)
             return
         if self._waiting and type(item) is not type(self._waiting[0]):
             self._flush()
@@ -103,18 +112,36 @@ class BatchExporter(exporters.BaseItemExporter):
             return
         kind = type(waiting[0])
         if issubclass(kind, Batch):
-            self._write(kind.joined(waiting))
+            self._write_batch(kind.joined(waiting))
             return
         try:
             batch = BATCHES[kind].of(waiting)
         except (pa.ArrowException, TypeError, ValueError, AttributeError):
             self._write_changed(waiting)
         else:
+            self._write_batch(batch)
+
+    def _write_batch(self, batch: Batch[Any]) -> None:
+        try:
             self._write(batch)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it concerns only these rows
+            self._lose(batch, error)
+
+    def _write_single(self, item: Any) -> None:
+        try:
+            self._write_other(item)
+        except Exception as error:  # noqa: BLE001 - the same
+            self._lose(item, error)
+
+    def _lose(self, item: Any, error: Exception) -> None:
+        """Count *item*, or the rows of a batch. Raises *error* if it concerns the file, or if nothing counts them."""
+        if self.lost is None or isinstance(error, WRITE_ERRORS):
+            raise error
+        self.lost.add(item, error.with_traceback(None))
 
     def _write_changed(self, rows: list[Any]) -> None:
         """Write *rows* of one kind where a pipeline has set a value that the column cannot hold."""
-        self._write(BATCHES[type(rows[0])].of_changed(rows))
+        self._write_batch(BATCHES[type(rows[0])].of_changed(rows))
 
     def _count_left_out(self, name: str, values: int) -> None:
         """Count *values* of a field that the file has no column for, and log the first."""
@@ -181,7 +208,7 @@ def _codec(encoding: str | None) -> str:
 def encoded(texts: pa.StringArray, encoding: str | None, errors: str = "strict") -> bytes | memoryview:
     """Return the bytes of *texts*, one after the other. *encoding*: ``None`` for UTF-8."""
     data = utf8_bytes(texts)
-    if _codec(encoding) in {"utf-8", "ascii"}:
+    if _codec(encoding) == "utf-8":
         return data
     return bytes(data).decode("utf-8").encode(encoding or "utf-8", errors)
 
@@ -209,20 +236,48 @@ def _end_cut_line(file: IO[bytes], encoding: str | None) -> None:
         file.write(b"\n")
 
 
-class JsonLinesExporter(BatchExporter, exporters.JsonLinesItemExporter):
+def _json_escapes(error: UnicodeError) -> tuple[str, int]:
+    r"""Return characters that an encoding lacks as JSON has them, such as ``\u20ac``."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error(_JSON_ESCAPES, _json_escapes)
+
+
+class _JsonTextExporter(BatchExporter):
+    """Base of the JSON exporters: what the encoding lacks is escaped, as JSON allows in every text."""
+
+    encoder: Any
+
+    def _write_changed(self, rows: list[Any]) -> None:
+        for row in rows:  # each value with its own JSON type
+            self._write_single(row)
+
+    def _write_other(self, item: Any) -> None:
+        try:
+            super()._write_other(item)
+        except UnicodeEncodeError:
+            if self.lost is None:  # as Scrapy does
+                raise
+            self.encoder.ensure_ascii = True
+            try:
+                super()._write_other(item)
+            finally:
+                self.encoder.ensure_ascii = False
+
+
+class JsonLinesExporter(_JsonTextExporter, exporters.JsonLinesItemExporter):
     """One JSON object per line. Every line has every field, ``null`` if it is absent."""
 
     def _write(self, batch: Batch[Any]) -> None:
         ascii_only = bool(self._kwargs["ensure_ascii"])
         lines = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end="\n")
-        self.file.write(encoded(lines, self.encoding))
-
-    def _write_changed(self, rows: list[Any]) -> None:
-        for row in rows:  # each value with its own JSON type
-            self._write_other(row)
+        self.file.write(encoded(lines, self.encoding, _JSON_ESCAPES))
 
 
-class JsonExporter(BatchExporter, exporters.JsonItemExporter):
+class JsonExporter(_JsonTextExporter, exporters.JsonItemExporter):
     """One JSON array of objects."""
 
     can_append = False
@@ -231,15 +286,12 @@ class JsonExporter(BatchExporter, exporters.JsonItemExporter):
         if self.indent:
             self._write_changed(list(batch.rows()))
         elif len(batch):
-            self._add_comma_after_first()
             end = "," if self.indent is None else ",\n"
             ascii_only = bool(self._kwargs["ensure_ascii"])
             objects = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end=end)
-            self.file.write(encoded(objects, self.encoding)[: -len(end)])
-
-    def _write_changed(self, rows: list[Any]) -> None:
-        for row in rows:
-            self._write_other(row)
+            data = encoded(objects, self.encoding, _JSON_ESCAPES)[: -len(end)]
+            self._add_comma_after_first()
+            self.file.write(data)
 
 
 class XmlExporter(BatchExporter, exporters.XmlItemExporter):
@@ -251,6 +303,11 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
     can_append = False
     _has_replaced = False
 
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        if _codec(options.get("encoding")) == "iso8859-1":
+            options["encoding"] = "iso-8859-1"  # readers of XML do not know Python's name latin-1
+        super().__init__(file, **options)
+
     def _write(self, batch: Batch[Any]) -> None:
         end = "\n" if self.indent == 0 else ""
         elements = xml_elements(self._columns(batch), len(batch), name=self.item_element, end=end, mend=self._mend)
@@ -258,6 +315,16 @@ class XmlExporter(BatchExporter, exporters.XmlItemExporter):
             elements = pa.array(_indented(text, self.indent) for text in elements.to_pylist())
         self.stream.flush()
         self.stream.buffer.write(encoded(elements, self.encoding, "xmlcharrefreplace"))
+
+    def _write_other(self, item: Any) -> None:
+        """Write *item* as a whole, or nothing if that fails: a half of an element would make the file unreadable."""
+        generator, text = self.xg, io.StringIO()
+        self.xg = XMLGenerator(text, encoding=self.encoding or "utf-8")
+        try:
+            super()._write_other(item)
+        finally:
+            self.xg = generator
+        self.stream.write(text.getvalue())
 
     def _mend(self, text: str) -> str:
         if not self._has_replaced:

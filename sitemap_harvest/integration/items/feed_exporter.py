@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from scrapy import signals
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import JsonItemExporter, XmlItemExporter
@@ -19,13 +18,14 @@ from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.files import is_device
 from sitemap_harvest.integration.default_settings import COMPRESSIONS
 from sitemap_harvest.integration.items.item_types import RowList
+from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS, LostRows
 from sitemap_harvest.integration.items.output_files import FileFeedStorage, compress, tell_incomplete, tell_kept
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch, ChangeBatch, SummaryBatch
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WRITE_ERRORS = (OSError, pa.ArrowException)
 _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though the result is unreadable
 _STDOUT = "stdout:"
 _OF_CHANGES = (ChangeBatch, SummaryBatch)
@@ -69,6 +68,7 @@ class FeedExporter(feedexport.FeedExporter):
                 compress(uri, options)
         self.outputs: dict[feedexport.FeedSlot, bool] = {}
         """Whether the first 50 outputs are stored."""
+        self._lost: dict[feedexport.FeedSlot, LostRows] = {}
 
     def _get_storage(self, uri: str, feed_options: dict[str, Any]) -> feedexport.FeedStorageProtocol:
         """Return the storage; a local file is replaced as a whole, unless rows can be appended to it."""
@@ -130,21 +130,20 @@ class FeedExporter(feedexport.FeedExporter):
         return None if None in reasons else f"{slot.uri} already exists, and {reasons[0]}"
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
-        """Export *item*, or all rows in it. A feed that cannot be written ends the run."""
+        """Export *item*, or all rows in it. A feed that cannot be written ends the run.
+
+        A row that an exporter fails on is missing only from its file.
+        """
         if self._has_failed:
             return
+        if run_of(spider) is None:
+            super().item_scraped(item, spider)
+            return
         try:
-            if isinstance(item, RowList):
-                for row in item.rows():
-                    self._is_done(super().item_scraped, row, spider)
-            elif isinstance(item, Batch):
+            for one in item.rows() if isinstance(item, RowList) else (item,):
                 for index in range(len(self.slots)):
-                    self._export(item, index, spider)
-            else:
-                super().item_scraped(item, spider)
-        except _WRITE_ERRORS as error:
-            if run_of(spider) is None:
-                raise
+                    self._export(one, index, spider)
+        except WRITE_ERRORS as error:
             self._fail(error)
         except Exception:
             self.is_whole = False
@@ -162,18 +161,6 @@ class FeedExporter(feedexport.FeedExporter):
             else:
                 logger.error("The output cannot be written: %s", error, extra=extra)
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
-
-    def _is_done(self, export: Callable[..., None], row: Any, *spider: Any) -> bool:
-        """Export one of several rows. A failure affects only that row, and is logged as for single items."""
-        try:
-            export(row, *spider)
-        except _WRITE_ERRORS:
-            raise
-        except Exception:
-            self.is_whole = False
-            logger.exception("Error caught on signal handler: %s", self.item_scraped)
-            return False
-        return True
 
     async def close_spider(self, spider: Spider, reason: str = "finished") -> None:
         """Close the feeds. An empty one gets the columns of the items that it could have had."""
@@ -234,7 +221,10 @@ class FeedExporter(feedexport.FeedExporter):
                 storage.discard()  # no item could be exported
             return not self._has_failed  # Scrapy handles empty files
         try:
-            slot.finish_exporting()
+            if (reason := self._finish(slot)) is not None:
+                if not isinstance(slot.storage, feedexport.StdoutFeedStorage):
+                    _give_up(slot, f"{reason}{self._how_to_list_changes(slot)}")
+                return False
             for name, values in getattr(slot.exporter, "left_out", {}).items():
                 logger.error("%s: %s values of the field %s are left out", slot.uri, f"{values:,}", name)
             file = self._get_file(slot)
@@ -242,9 +232,9 @@ class FeedExporter(feedexport.FeedExporter):
                 file.flush()
             is_new = storage is not None and storage.is_new
             partial = None if storage is None else storage.put(is_whole=not self._ended_early)
-        except _WRITE_ERRORS as error:
+        except WRITE_ERRORS as error:
             self._fail(error)
-            _give_up(slot, self._how_to_list_changes(slot))
+            _give_up(slot, f"the new file cannot be written{self._how_to_list_changes(slot)}")
             return False
         if partial is not None:
             self.is_whole = False
@@ -254,6 +244,25 @@ class FeedExporter(feedexport.FeedExporter):
         elif is_new and self._ended_early:
             tell_incomplete(slot.uri, f"{self._ended_early}{self._how_to_list_changes(slot)}")
         return partial is None
+
+    def _finish(self, slot: feedexport.FeedSlot) -> str | None:
+        """End the export to *slot*, and log the rows that it lost. Returns why it is not stored; ``None`` if it is."""
+        reason = None
+        try:
+            slot.finish_exporting()
+        except WRITE_ERRORS:
+            raise
+        except Exception:
+            self.is_whole = False
+            self.crawler.stats.inc_value("sitemap_harvest/output_failed")
+            uri = without_login(slot.uri)
+            logger.exception("%s: the exporter failed on the end of the file", uri, extra=fields("output-failed"))
+            reason = "the new file cannot be written"
+        if (lost := self._lost.pop(slot, None)) is not None and lost.count:
+            self.is_whole = False
+            lost.log(slot, self.crawler)
+            slot.itemcount -= lost.count
+        return reason if slot.itemcount else "none of its items can be written"
 
     def _how_to_list_changes(self, slot: feedexport.FeedSlot) -> str:
         """Return how to list the changes again that the output of *slot* does not have; empty if it has none.
@@ -271,27 +280,49 @@ class FeedExporter(feedexport.FeedExporter):
         hint = f"; the next run does not report these changes again, but this command does: {command}"
         return hint if command else ""
 
-    def _export(self, batch: Batch[Any], index: int, spider: Spider) -> None:
-        """Export *batch* to the feed at *index* of the slots, where another slot appears whenever a file is full."""
-        for part in _accepted(batch, self.slots[index].filter):
+    def _export(self, item: Any, index: int, spider: Spider) -> None:
+        """Export *item* to the feed at *index* of the slots, where another slot appears whenever a file is full."""
+        if not isinstance(item, Batch):
+            if self.slots[index].filter.accepts(item):
+                self._export_part(item, index, spider)
+            return
+        for part in _accepted(item, self.slots[index].filter):
             rest = part
             while len(rest):
                 slot = self.slots[index]
                 most = self.feeds[slot.uri_template]["batch_item_count"] or len(rest) + slot.itemcount
                 now, rest = rest.slice(0, most - slot.itemcount), rest.slice(most - slot.itemcount)
-                self._write(slot, now)
-                if slot.itemcount >= most and self.feeds[slot.uri_template]["batch_item_count"]:
-                    self.slots[index] = self._next_slot(slot, spider)
+                self._export_part(now, index, spider)
 
-    def _write(self, slot: feedexport.FeedSlot, batch: Batch[Any]) -> None:
-        slot.start_exporting()
-        assert slot.exporter is not None  # noqa: S101 - for mypy: start_exporting() sets it
-        if getattr(slot.exporter, "accepts_batches", False):
-            slot.exporter.export_item(batch)
-            slot.itemcount += len(batch)
-        else:
-            for row in batch.rows():
-                slot.itemcount += self._is_done(slot.exporter.export_item, row)
+    def _export_part(self, item: Any, index: int, spider: Spider) -> None:
+        """Export *item*, for which the file has enough space."""
+        slot = self.slots[index]
+        self._write(slot, item)
+        most = self.feeds[slot.uri_template]["batch_item_count"]
+        if most and slot.itemcount >= most:
+            self.slots[index] = self._next_slot(slot, spider)
+
+    def _write(self, slot: feedexport.FeedSlot, item: Any) -> None:
+        """Pass *item*, which may be a batch, to the exporter of *slot*. If that fails, it affects only this output."""
+        lost = self._lost.setdefault(slot, LostRows())
+        slot.itemcount += len(item) if isinstance(item, Batch) else 1
+        if slot.exporter is None and lost.error is not None:  # it could not be created
+            lost.add(item, lost.error)
+            return
+        try:
+            slot.start_exporting()
+        except Exception as error:  # noqa: BLE001 - of any exporter
+            _lose(item, error, lost)
+            return
+        exporter: Any = slot.exporter
+        if hasattr(exporter, "lost"):
+            exporter.lost = lost  # rows that it has collected may fail later
+        takes_batches = getattr(exporter, "accepts_batches", False)
+        for part in item.rows() if isinstance(item, Batch) and not takes_batches else (item,):
+            try:
+                exporter.export_item(part)
+            except Exception as error:  # noqa: BLE001 - the same
+                _lose(part, error, lost)
 
     async def _close_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> None:
         """Close an output. Nothing waits for the result, so errors are recorded here."""
@@ -333,6 +364,13 @@ class FeedExporter(feedexport.FeedExporter):
         )
 
 
+def _lose(item: Any, error: Exception, lost: LostRows) -> None:
+    """Count *item*, or the rows of a batch, as lost. Raises *error* if it concerns the output as a whole."""
+    if isinstance(error, WRITE_ERRORS):
+        raise error
+    lost.add(item, error)
+
+
 def _keep(slot: feedexport.FeedSlot, reason: str) -> None:
     """Do not write the output of *slot*, which has no items."""
     slot.store_empty = False
@@ -340,8 +378,8 @@ def _keep(slot: feedexport.FeedSlot, reason: str) -> None:
     tell_kept(slot.uri, reason, exists=not is_new)
 
 
-def _give_up(slot: feedexport.FeedSlot, hint: str) -> None:
-    """Close the file of *slot*, which cannot be written, so that Python does not report its buffers later."""
+def _give_up(slot: feedexport.FeedSlot, reason: str) -> None:
+    """Close the file of *slot*, which is not stored, so that Python does not report its buffers later."""
     for file in (getattr(slot.exporter, "stream", None), slot.file):
         if file is not None:
             with suppress(OSError, ValueError):
@@ -349,7 +387,7 @@ def _give_up(slot: feedexport.FeedSlot, hint: str) -> None:
     if isinstance(slot.storage, FileFeedStorage):
         slot.storage.discard()
         if slot.storage.exists:
-            tell_kept(slot.uri, f"the new file cannot be written{hint}")
+            tell_kept(slot.uri, reason)
 
 
 def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""``ItemLog``: what the log says of items that pipelines fail on or drop: a few lines, however many items they are."""
+"""What the log says of items that pipelines or exporters fail on, or drop: a few lines, however many items they are."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import reprlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from scrapy.utils.python import global_object_name
 
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.model import Batch, ItemRecord
+from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
+    from scrapy.extensions.feedexport import FeedSlot
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +27,46 @@ _JSON_HINT = (
     ". To write dates, add cls=ScrapyJSONEncoder (from scrapy.utils.serialize) to json.dumps(), "
     'or set SITEMAP_HARVEST_ITEMS = "dicts"'
 )
+
+
+WRITE_ERRORS = (OSError, pa.ArrowException)
+"""Errors of an output as a whole, such as a full disk, and not of single rows."""
+
+
+class LostRows:
+    """The rows that the exporter of one output failed on."""
+
+    count: int = 0
+    first: str = ""
+    """The first of them, and why it is lost."""
+    error: Exception | None = None
+    """The first error."""
+
+    def add(self, item: Any, error: Exception) -> None:
+        """Count *item*, a text that names it, or the rows of a batch."""
+        self.count += len(item) if isinstance(item, Batch) else 1
+        if self.error is None:
+            self.error, self.first = error, f"{_named(item)}: {type(error).__name__}: {error}"
+
+    def log(self, slot: FeedSlot, crawler: Crawler) -> None:
+        """Log how many rows the output of *slot* lacks, and why, and count them."""
+        crawler.stats.inc_value("sitemap_harvest/lost_items_of_outputs", self.count)
+        uri, more = without_login(slot.uri), ""
+        if isinstance(self.error, UnicodeEncodeError):
+            encoding = slot.feed_options["encoding"] or "utf-8"
+            more = (
+                f". {encoding} does not have this character: set FEED_EXPORT_ENCODING, or encoding in FEEDS, to utf-8"
+            )
+        # An error without a traceback is one of ours.
+        logger.error(
+            "%s: the exporter failed on %s missing from this output. The first is %s%s",
+            uri,
+            "1 item, which is" if self.count == 1 else f"{self.count:,} items, which are",
+            self.first,
+            more,
+            exc_info=self.error if self.error is not None and self.error.__traceback__ else None,
+            extra=fields("items-lost", output=uri, items=self.count),
+        )
 
 
 class ItemLog:
@@ -94,6 +137,8 @@ class ItemLog:
 
 def _named(item: Any) -> str:
     """Return a short description of *item*."""
+    if isinstance(item, str):
+        return item
     if not isinstance(item, ItemRecord):
         return repr(item) if isinstance(item, Batch) else reprlib.repr(item)
     address = next((item[name] for name in ("loc", "url", "root", "site") if name in item), "")
