@@ -1,6 +1,6 @@
 """``PageSample``: a random sample of the URLs that a snapshot lists, proportional to sitemaps and ages.
 
-A systematic sample: the different URLs are sorted by sitemap, by age class, and then at
+A systematic sample: the different pages are sorted by sitemap, by age class, and then at
 random. Every n-th of them is in the sample, from a random start. So each URL is in the
 sample with the same probability, and each sitemap and each age class has its share of
 the sample, give or take one URL. Shares of the sample therefore estimate shares of the
@@ -29,7 +29,7 @@ MAY_BE_REQUESTED = "(coalesce(regexp_matches(key, '^https?:'), false) and scope_
 """The SQL condition of the URLs that a sample may contain: http or https, on the host of the document."""
 _FACTS = f"""
     {MAY_BE_REQUESTED} as is_wanted, sitemap,
-    md5_number_lower({{seed}} || ' ' || key) as number,
+    md5_number_lower({{seed}} || ' ' || split_part(key, '#', 1)) as number,
     case when lastmod > timestamptz '{{time}}' - interval 30 day then 0
          when lastmod > timestamptz '{{time}}' - interval 365 day then 1
          when lastmod is not null then 2 else 3 end::integer as age
@@ -51,17 +51,17 @@ class PageSample:
     """The sample of one snapshot: always the same for the same size and seed."""
 
     def __init__(self, snapshot: Snapshot, *, size: int, seed: int) -> None:
-        """Choose up to *size* of the different URLs with http or https on the hosts of their documents, by *seed*.
+        """Choose up to *size* of the different pages with http or https on the hosts of their documents, by *seed*.
 
         Documents that another host authorizes may list its URLs too.
         """
         self._snapshot = snapshot
         row, number, stratum, left_out = _facts(snapshot, seed)
         order = np.argsort(number, kind="stable")
-        order = order[_is_first(number[order])]  # the first URL of each key
+        order = order[_is_first(number[order])]  # the first URL of each page
         order = order[np.argsort(stratum[order], kind="stable")]
         self.listed = len(order)
-        """Number of different URLs that the sample was chosen from."""
+        """Number of pages that the sample was chosen from: URLs that differ in more than the fragment."""
         self.left_out = left_out
         """Number of entries whose URL is invalid, has another scheme, or is on another host."""
         size = min(size, self.listed)
@@ -85,7 +85,7 @@ class PageSample:
 
 
 def _facts(snapshot: Snapshot, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return of each URL that may be requested: its row in the snapshot, a random number of its key, its stratum.
+    """Return of each URL that may be requested: its row in the snapshot, a random number of its page, its stratum.
 
     The last value is the number of the other entries.
     """

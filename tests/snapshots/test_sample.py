@@ -61,6 +61,11 @@ def test_each_key_is_requested_once_as_listed_first(making):
     assert {*sample.pages()} == {first, second}
 
 
+def test_urls_that_differ_in_the_fragment_are_one_page(making):
+    sample = PageSample(making.run({S: [f"{SITE}/a#x", f"{SITE}/a", f"{SITE}/a#y?z"]}), size=ALL_PAGES, seed=0)
+    assert (sample.listed, [*sample.pages()]) == (1, [SampledPage(f"{SITE}/a#x", f"{SITE}/a#x", S)])
+
+
 def test_urls_that_may_not_be_requested_are_left_out(making):
     listed = [entry(f"{SITE}/{name}") for name in ("invalid", "other", "foreign", "good")]
     listed[0].key, listed[1].key, listed[2].scope_reason = None, "ftp://a.example/other", "host"
