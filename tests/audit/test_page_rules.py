@@ -328,7 +328,9 @@ def test_an_export_with_some_of_the_listed_urls(tmp_path: Path) -> None:
     assert [one.rule for one in audit.findings()] == ["page/noindex"]
     summary = audit.summary()
     assert (summary.listed_urls, summary.exported_urls, summary.passed) == (3, 2, 1)
-    assert "; crawl export: 2 of 3 listed URLs; rules passed: 1, not checked: 8, checked in part: 1" in summary.in_words()
+    assert (
+        "; crawl export: 2 of 3 listed URLs; rules passed: 1, not checked: 8, checked in part: 1" in summary.in_words()
+    )
     reasons = {one.rule.removeprefix("page/"): one.reason for one in summary.not_checked}
     assert reasons.pop("lastmod-differs") == "the pages have no Last-Modified header"
     assert "not-listed" not in reasons
