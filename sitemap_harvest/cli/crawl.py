@@ -105,11 +105,11 @@ def crawl(
     start_log(settings)
     for note in notes_on(arguments, opts.spargs):
         tell(spider_options.as_typed(note, opts))
-    if has_output is False:
+    has_store = bool(keeps_store and (arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE")))
+    if has_output is False and not has_store:
         tell(NO_OUTPUT)
     process = _CrawlerProcess(settings)
     process.crawler = crawler = process.create_crawler(SitemapSpider)
-    has_store = keeps_store and (arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE"))
     process.keeps = (*(["the output files"] if has_output else []), *(["the snapshots"] if has_store else []))
     opened: list[RunState] = []
 

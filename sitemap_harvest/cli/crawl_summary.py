@@ -71,7 +71,7 @@ def show(
     ending = _ending(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed)
     for style, line in (*_lines(summary, outcome), (_STYLES.get(outcome, "red"), ending)):
         tell(line, style=style, cuts=True)
-    if summary.urls and has_output is False:
+    if summary.urls and has_output is False and checkpointed is None:
         tell(NO_OUTPUT)
 
 

@@ -56,6 +56,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     damaged = [words for history in histories for words in _damaged(history)] if opts.verify else []
     for words in damaged:
         output.tell(f"damaged: {words}")
+    if opts.verify and not damaged:
+        output.tell("No file is damaged.")
     if opts.drop_consumer is not None:
         name = output.parsed_option("--drop-consumer", opts.drop_consumer, value_parsers.consumer)
         dropped = [drop(history, name) for history in histories]

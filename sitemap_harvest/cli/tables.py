@@ -77,7 +77,7 @@ def table_lines(
         if start:
             yield from fitted(f"Each {titles[name]} begins with {start}", width)
     if hidden:
-        yield from fitted(f"Not shown, because the lines would be too long: {', '.join(hidden)}", width)
+        yield from fitted(f"Columns not shown, because the lines would be too long: {', '.join(hidden)}", width)
 
 
 def _row_lines(

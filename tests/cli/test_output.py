@@ -81,7 +81,7 @@ def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_are_left_out_of_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, 60, whole=["rule"], optional=["loc", "count"])
     assert lines[0] == "rule                  ┃ count ┃ text"
-    assert lines[-1] == "Not shown, because the lines would be too long: loc"
+    assert lines[-1] == "Columns not shown, because the lines would be too long: loc"
 
 
 def test_another_encoding_has_ascii_lines(monkeypatch: pytest.MonkeyPatch) -> None:

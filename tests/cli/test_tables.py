@@ -58,7 +58,7 @@ https://a.example
 20261102T030000Z-000001 │    96 │ 7 added, 6 removed, 73 changed
 https://b.example
 20261101T030000Z-000000 │     7 │ first
-Not shown, because the lines would be too long: started
+Columns not shown, because the lines would be too long: started
 """
 RECORDS = """\
 site     https://a.example
