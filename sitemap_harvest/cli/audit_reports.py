@@ -124,7 +124,7 @@ class AuditReports:
         if suffix == ".xlsx" and find_spec("xlsxwriter") is None:
             message = f"--report {name}: XlsxWriter is not installed: pip install 'scrapy-sitemap-harvest[xlsx]'"
             raise ArgumentError("--report", name, "a format that is installed", message=message)
-        output.check_folder("--report", name, path)
+        output.make_folder("--report", name, path)
         check_place("--report", path / "index.html" if is_folder and path.exists() else path)
         if is_folder or suffix == _HTML:
             from sitemap_harvest.audit.report.html import HtmlReport  # jinja2 takes time to load, and few need it

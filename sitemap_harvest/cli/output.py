@@ -116,10 +116,17 @@ def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
     return open_store(path)
 
 
-def check_folder(option: str, given: str, path: str | Path) -> None:
-    """Raise :exc:`ArgumentError` if there is no folder for the file *path*, which *option* names as *given*."""
-    if not (folder := Path(path).resolve().parent).is_dir():
-        raise ArgumentError(option, given, "a file", message=f"{option} {given}: there is no folder {folder}")
+def make_folder(option: str, given: str, path: str | Path) -> None:
+    """Create the folder of the file *path*, which *option* names as *given*, as ``crawl -O`` does.
+
+    Raises :exc:`ArgumentError`.
+    """
+    folder = Path(path).resolve().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{option} {given}: the folder {folder} cannot be created: {(error.strerror or str(error)).lower()}"
+        raise ArgumentError(option, given, "a file", message=message) from error
 
 
 def file_and_format(output: str) -> tuple[str, str]:
@@ -158,10 +165,10 @@ def unknown_format(output: str) -> str:
 
 
 def checked_output(output: str) -> tuple[str, str]:
-    """Return the path and the format of *output*. Raises :exc:`ArgumentError`, also if there is no folder for it."""
+    """Return the path and the format of *output*, whose folder is created. Raises :exc:`ArgumentError`."""
     path, name = file_and_format(output)
     if path != "-":
-        check_folder("output", output, path)
+        make_folder("output", output, path)
     return path, name
 
 

@@ -133,7 +133,7 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
     ("arguments", "words"),
     [
         pytest.param(["s.xml", "--at", "first"], "--at first: it needs --store", id="at-without-store"),
-        pytest.param(["s.xml", "-O", "no/f.csv"], "output no/f.csv: there is no folder ", id="no-folder"),
+        pytest.param(["s.xml", "-O", "file/f.csv"], "output file/f.csv: the folder ", id="no-folder"),
         pytest.param([], "nothing to audit", id="no-target"),
         pytest.param(["-a", "store=s"], "nothing to audit: give a site", id="no-target-but-a-store"),
         pytest.param([f"{SITE}/a", "-a", "root=."], f"--root '.': it replaces a site, but '{SITE}/a'", id="root"),
@@ -144,8 +144,8 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
         pytest.param(["s.xml", "--report", "a.md", "--report", "./a.md"], "--report ./a.md: the command", id="twice"),
         pytest.param(["s.xml", "-O", "a.xml:csv", "--report", "a.xml"], "--report a.xml: the command", id="output"),
         pytest.param(["s.xml", "--report", "a.nope"], "--report a.nope: the suffix must be", id="no-report-format"),
-        pytest.param(["s.xml", "--report", "no/a.html"], "--report no/a.html: there is no folder", id="no-report"),
-        pytest.param(["s.xml", "--report", "no/such/"], "--report no/such/: there is no folder", id="no-parent"),
+        pytest.param(["s.xml", "--report", "file/a.html"], "--report file/a.html: the folder ", id="no-report"),
+        pytest.param(["s.xml", "--report", "file/no/"], "--report file/no/: the folder ", id="no-parent"),
         pytest.param(["s.xml", "--report", "d"], "--report d: the suffix must be", id="folder-without-a-slash"),
         pytest.param(
             [SITE, "-a", "root=.", "--report", "a.md"], "--report a.md: it is in the", id="report-in-the-site"

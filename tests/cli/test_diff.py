@@ -141,7 +141,7 @@ def test_a_consumer_receives_undelivered_changes(folder: Path) -> None:
     def cursor() -> Cursor | None:
         return cursor_of(open_store(folder / "s").history(SITE), "app")
 
-    assert delivered("--after", "first", output="no/where.jsonl") == []
+    assert delivered("--after", "first", output="s/store.json/where.jsonl") == []
     assert cursor() is None
     assert delivered("--after", "previous") == [LAST] * 2
     assert cursor() == Cursor("app", LAST)
@@ -172,7 +172,7 @@ def test_reading_without_a_consumer_moves_no_cursor(folder: Path) -> None:
         ),
         pytest.param([SITE, "--consumer", "a b"], "--consumer a b: it must be 1 to 64 letters", id="bad-name"),
         pytest.param([SITE, "-O", "c.nope"], "output c.nope: the suffix must be one of", id="no-format"),
-        pytest.param([SITE, "-O", "no/where.csv"], "output no/where.csv: ", id="no-folder"),
+        pytest.param([SITE, "-O", "s/store.json/no.csv"], "output s/store.json/no.csv: the folder ", id="no-folder"),
     ],
 )
 def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str], words: str) -> None:

@@ -137,10 +137,10 @@ def test_a_terminal_gets_the_first_rows(folder: Path, monkeypatch: pytest.Monkey
 
 def test_results_are_written_to_a_file(folder: Path) -> None:
     sql = "select loc, lastmod, alternates, 1.5 as half, date '2026-01-02' as day from urls where root like '%a.%'"
-    for name in ("q.csv", "q.parquet", "UPPER.PARQUET", "q.json"):
+    for name in ("new/folder/q.csv", "q.parquet", "UPPER.PARQUET", "q.json"):
         run = command("query", sql, "-O", name, cwd=folder)
         assert (run.returncode, run.stderr) == (0, "20 rows\n")
-    with (folder / "q.csv").open(newline="") as file:
+    with (folder / "new" / "folder" / "q.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["loc"] for row in rows] == locs(20, start=2)
     assert {(row["half"], row["day"], row["alternates"]) for row in rows} == {("1.5", "2026-01-02", "")}
