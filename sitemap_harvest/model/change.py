@@ -205,7 +205,9 @@ class ChangeSummary(ItemRecord):
         if self.baseline is None:
             return f"first snapshot of {self.site}: {self.urls_after:,} URLs, nothing to compare them with"
         where = " in the documents that were read" if self.stale or self.unread else ""
-        nothing = "unknown, because no sitemap was read" if self.stale_share == 1 else f"no change{where}"
+        nothing = (
+            "unknown, because no document that lists URLs was read" if self.stale_share == 1 else f"no change{where}"
+        )
         unread = [unread_in_words(self.unread)] if self.unread else []
         words = "; ".join([", ".join(counts_in_words(self.counts)) or nothing, *unread])
         return f"{self.site} since {self.baseline}: {words}"

@@ -254,7 +254,7 @@ def test_documents_without_urls_that_were_not_read_have_a_heading() -> None:
         pytest.param({"stale": 1}, "no change in the documents that were read", id="skipped-on-purpose"),
         pytest.param(
             {"stale": 5, "stale_share": 1.0, "unread": 2},
-            "unknown, because no sitemap was read; 2 documents were not read completely",
+            "unknown, because no document that lists URLs was read; 2 documents were not read completely",
             id="unread",
         ),
         pytest.param(
