@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.extensions import feedexport
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
-from scrapy.utils.python import global_object_name
 
 from sitemap_harvest.integration import default_settings as defaults
 
@@ -35,15 +33,6 @@ class Addon:
         """Add the components that batches need."""
         if (settings.getpriority("ITEM_PROCESSOR") or 0) < SETTINGS_PRIORITIES["addon"]:
             settings.set("ITEM_PROCESSOR", defaults.ITEM_PROCESSOR, priority="addon")
-        for name, path in defaults.FEED_EXPORTERS.items():
-            if name not in settings.getdict("FEED_EXPORTERS"):
-                settings["FEED_EXPORTERS"][name] = path
+        defaults.add_outputs(settings)
         for path, order in defaults.DOWNLOADER_MIDDLEWARES.items():
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", load_object(path), order)
-        # The feed exporter takes the place of Scrapy's, unless the project has set its own, or has disabled it.
-        scrapys, ours = feedexport.FeedExporter, load_object(defaults.FEED_EXPORTER)
-        if not {scrapys, ours} & {load_object(extension) for extension in settings.getdict("EXTENSIONS")}:
-            names = {global_object_name(scrapys), scrapys}  # to load all of Scrapy's extensions takes 0.2 seconds
-            base = settings["EXTENSIONS_BASE"].items()
-            replaced = {ours if extension in names else extension: order for extension, order in base}
-            settings.set("EXTENSIONS_BASE", replaced, priority="addon")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy import __version__ as scrapy_version
+from scrapy.extensions import feedexport
 from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from sitemap_harvest import __version__
 
@@ -84,6 +87,28 @@ def apply_defaults(settings: BaseSettings) -> None:
     for name, value in PLAIN.items():
         if (settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["addon"]:
             settings.set(name, value, priority="addon")
+
+
+def add_outputs(settings: BaseSettings) -> None:
+    """Add the feed exporter and the exporters, unless the project has set its own, or has disabled them."""
+    for name, path in FEED_EXPORTERS.items():
+        if name not in settings.getdict("FEED_EXPORTERS"):
+            settings["FEED_EXPORTERS"][name] = path
+    scrapys, ours = feedexport.FeedExporter, load_object(FEED_EXPORTER)
+    if not {scrapys, ours} & {load_object(extension) for extension in settings.getdict("EXTENSIONS")}:
+        names = {global_object_name(scrapys), scrapys}  # to load all of Scrapy's extensions takes 0.2 seconds
+        base = settings["EXTENSIONS_BASE"].items()
+        replaced = {ours if extension in names else extension: order for extension, order in base}
+        settings.set("EXTENSIONS_BASE", replaced, priority="addon")
+
+
+def bring_outputs(settings: BaseSettings) -> None:
+    """Add what :func:`add_outputs` adds if the project does not use the add-on.
+
+    Scrapy's exporters would write the ``repr()`` of Python values into CSV and XML.
+    """
+    if not settings.frozen and not any("sitemap_harvest" in str(addon) for addon in settings.getdict("ADDONS")):
+        add_outputs(settings)
 
 
 _SWITCHES = {

@@ -10,6 +10,7 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.arguments import check_details, check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.integration.default_settings import bring_outputs
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
 from sitemap_harvest.integration.items.output_checks import check_outputs
 from sitemap_harvest.integration.middlewares import LocalFilesMiddleware
@@ -33,6 +34,7 @@ def enable_components(spider: Spider, *arguments: Mapping[str, Any]) -> None:
     settings = spider.crawler.settings
     start_log(settings, spider)
     enable_guards(settings)
+    bring_outputs(settings)
     settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", StartRequestsMiddleware, CLOSEST_TO_THE_SPIDER)
     modes = (given.get("browser") for given in arguments)
     mode = next((mode for mode in modes if mode is not None), settings.get("SITEMAP_HARVEST_BROWSER"))

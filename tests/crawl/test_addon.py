@@ -120,6 +120,29 @@ def test_without_the_addon_a_folder_is_rejected_and_nothing_is_requested(project
     assert site.requests == []
 
 
+def test_without_the_addon_outputs_are_the_same(project, serve):
+    page = (
+        "<url><loc>/1</loc><lastmod>2025-01-02</lastmod><image:image><image:loc>/i.png</image:loc></image:image></url>"
+    )
+    images = "http://www.google.com/schemas/sitemap-image/1.1"
+    sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="{images}">{page}</urlset>'
+    site = serve({"/s.xml": sitemap})
+    (project / "alone.py").write_text(
+        "from sitemap_harvest.spiders import HarvestSpider\n\n\n"
+        f"class Alone(HarvestSpider):\n    name = 'alone'\n    sitemap_urls = ['{site.url}/s.xml']\n"
+    )
+    written = {}
+    for addons in ("{}", '{"sitemap_harvest.addon.Addon": 300}'):
+        outputs = [part for name in ("u.csv", "u.xml", "u.json", "u.jsonl") for part in ("-O", name)]
+        run(project, "runspider", "alone.py", "-s", f"ADDONS={addons}", *outputs)
+        written[addons] = [path.read_bytes() for path in sorted(project.glob("u.*"))]
+    alone, with_addon = written.values()
+    assert alone == with_addon
+    assert len(alone) == 4
+    assert b'"[{""loc"": ""/i.png""' in alone[0]
+    assert b"None" not in alone[3]
+
+
 def test_settings_of_the_project_stay(project, tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     configure(
