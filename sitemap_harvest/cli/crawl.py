@@ -170,7 +170,9 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> bool:
         return False
     is_terminal = sys.stderr.isatty()
     settings.set("STATS_DUMP", False, priority="addon")  # noqa: FBT003 - Scrapy's interface; the table has them
-    settings.set("LOG_LEVEL", "WARNING" if is_terminal else "INFO", priority="addon")
+    is_own_project = settings.get("BOT_NAME") == "sitemap_harvest"  # whose level is meant for "scrapy crawl"
+    priority = "project" if is_own_project else "addon"
+    settings.set("LOG_LEVEL", "WARNING" if is_terminal else "INFO", priority=priority)
     for name in _LOGGERS_OF_SET_UP:
         logging.getLogger(name).disabled = True  # Scrapy's log set-up would reset a level
     return is_terminal

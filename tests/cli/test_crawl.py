@@ -313,6 +313,16 @@ def test_a_reader_that_closes_the_pipe_ends_the_run_without_an_error(suffix: str
         assert word not in run.stderr
 
 
+@pytest.mark.quick
+def test_a_terminal_shows_only_warnings_in_this_repository_too(tmp_path: Path) -> None:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = sitemap_harvest.settings\n")
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    quiet = on_terminal("crawl", "s.xml", cwd=tmp_path)
+    assert "complete." in quiet
+    assert "INFO: " not in quiet
+    assert "INFO: Spider opened" in on_terminal("crawl", "s.xml", "-s", "LOG_LEVEL=INFO", cwd=tmp_path)
+
+
 def test_the_log_is_plain_lines_without_a_terminal(tmp_path: Path) -> None:
     with Site({"/s.xml": urlset("/a")}) as site:
         run = harvest("crawl", f"{site.url}/s.xml", cwd=tmp_path)
