@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
-from sitemap_harvest.audit.problems import MAY_LIST_MORE, NAMED, PROBLEMS, places, problem_in_words
+from sitemap_harvest.audit.problems import MAY_BE_LISTED, MAY_LIST_MORE, NAMED, PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, MostFrequent, RuleOptions, shortened
 from sitemap_harvest.audit.trust import lastmod_trust
 from sitemap_harvest.model import (
@@ -56,7 +56,6 @@ _HAS_READ = """
     where outcome in ('read', 'unchanged', 'partial', 'too-large') or (outcome = 'skipped' and complete) limit 1
 """
 _NOTHING_READ = "no document was read"
-_MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
 _NAMED_AT = """
     select s.url, s.parent, min(c.position) from sitemaps s
     left join children c on c.sitemap = s.parent and c.key = s.key
@@ -269,7 +268,7 @@ class Audit:
         except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
             return [], [f"the rule failed: {error}"]
         if found and rule.needs_all and self._is_partial:
-            return [], [_MAY_BE_LISTED]
+            return [], [MAY_BE_LISTED]
         if not (found or unchecked or self._has_read):
             return [], [_NOTHING_READ]
         return found, unchecked

@@ -33,6 +33,8 @@ MAY_LIST_MORE = f"""
         and not (parent is null and ends_with(url, '/robots.txt') and exists ({_READ_ROBOTS}))
 """
 """The documents that may list what seems to be missing, because they were not read completely."""
+MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
+UNCHECKED_IF_UNREAD = f"select '{MAY_BE_LISTED}' where exists ({MAY_LIST_MORE})"
 PROBLEMS = f"""
     with documents as (
         select url, number, kind, outcome, reason, parent, found_by, complete, problems,

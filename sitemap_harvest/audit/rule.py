@@ -104,7 +104,7 @@ class AuditRule:
     unchecked: str | None = None
     """An SQL query of the reasons why parts of the snapshot are not checked, one in each row; ``None``: all are."""
     needs_all: bool = False
-    """Whether it looks for what is listed nowhere, so that a document that was not read completely may list it."""
+    """Whether a document that was not read completely may refute what it finds: then it is not checked."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What other tools call it, by tool."""
 

@@ -324,12 +324,6 @@ TO_FRENCH = (Alternate(hreflang="fr", href=f"{SITE}/fr"),)
         ),
         pytest.param("lastmod/stale-site", {S: (dated("2020"), child | CUT)}, [MAY_BE_LISTED], id="stale site"),
         pytest.param(
-            "hreflang/target-not-listed",
-            {S: (urls(f"{SITE}/1", alternates=TO_FRENCH), child | CUT)},
-            [MAY_BE_LISTED],
-            id="language version",
-        ),
-        pytest.param(
             "site/not-in-robots",
             {
                 ROBOTS: ([], robots | failed | {"outcome": Outcome.FAILED}),
@@ -348,6 +342,16 @@ def test_what_is_missing_may_be_in_a_document_that_was_not_read(
     summary = audit.summary()
     assert [one.reason for one in summary.not_checked] == reasons
     assert (summary.passed, rule in audit.checked) == ((0, False) if reasons else (1, True))
+
+
+@pytest.mark.parametrize(("facts", "reasons"), [({}, []), (CUT, [MAY_BE_LISTED])], ids=["whole", "cut"])
+def test_missing_language_versions_may_be_in_the_rest_of_a_sitemap(
+    facts: dict[str, Any], reasons: list[str], tmp_path: Path
+) -> None:
+    documents = {S: (urls(f"{SITE}/1", alternates=TO_FRENCH), child | facts)}
+    audit = audit_of(tmp_path, "hreflang/target-not-listed", documents)
+    assert [one.message for one in audit.findings()] == [f"1 language version in no sitemap, such as {SITE}/fr"]
+    assert [one.reason for one in audit.summary().not_checked] == reasons
 
 
 def test_a_document_that_search_engines_need_not_read_lists_nothing_more(tmp_path: Path) -> None:

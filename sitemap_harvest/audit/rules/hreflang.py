@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sitemap_harvest.audit.problems import UNCHECKED_IF_UNREAD
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -177,7 +178,7 @@ def no_x_default(languages: float = 3) -> str:
     Severity.NOTICE,
     "{count:language version} in no sitemap, such as {value}",
     needs="site",
-    needs_all=True,
+    unchecked=f"{UNCHECKED_IF_UNREAD} and exists (from alternates)",
 )
 def target_not_listed() -> str:
     """A language version is not listed by any sitemap of the site.

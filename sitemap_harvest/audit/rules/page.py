@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sitemap_harvest.audit.problems import UNCHECKED_IF_UNREAD
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -15,6 +16,11 @@ _UNCHECKED_OF_SITEMAPS = f"""
     select 'no page that a sitemap lists was requested, only those of feeds and pages of links'
     where not exists (from listed_pages where {_OF_SITEMAPS})
 """
+_UNCHECKED_NOT_LISTED = f"""
+    select reason from coverage where reason is not null and exported = 0
+    union all
+    {UNCHECKED_IF_UNREAD}
+"""  # noqa: S608 - our own queries
 _ERROR = "coalesce(status >= 400, error is not null)"
 _REDIRECTED = "(len(redirects) > 0 or coalesce(status between 300 and 399, false))"
 _AFTER = f"if({_REDIRECTED}, ' after a redirect', '')"
@@ -283,8 +289,7 @@ def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
     "{count:indexable page} in no sitemap",
     of_site=True,
     needs="crawl-export",
-    needs_all=True,
-    unchecked="select reason from coverage where reason is not null and exported = 0",
+    unchecked=_UNCHECKED_NOT_LISTED,
     screaming_frog="URLs not in Sitemap",
 )
 def not_listed() -> str:
