@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 from threading import Event
@@ -238,7 +239,13 @@ def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_th
 def test_two_kinds_in_one_output_are_a_usage_error_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "a.example", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
-    assert run.stderr.count("would contain several kinds of items; set item_classes for this feed") == 1
+    assert run.stderr.count("would contain several kinds of items; set item_classes for each feed") == 1
+    (feeds,) = re.findall(r"use -s (FEEDS='.*?')$", run.stderr, re.MULTILINE)
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    run = harvest("crawl", "s.xml", "--emit", "urls,sitemaps", "-s", *shlex.split(feeds), *quiet, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert json.loads((tmp_path / "urls.jsonl").read_text())["loc"] == "https://a.example/1"
+    assert json.loads((tmp_path / "sitemaps.jsonl").read_text())["entries"] == 1
 
 
 @pytest.mark.parametrize("output", ["folder.jsonl", "folder.parquet", "file/urls.jsonl", "/proc/urls.jsonl"])

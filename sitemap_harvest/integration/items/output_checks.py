@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.extensions import feedexport
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.model import Batch
 
 
 def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports: Mapping[str, Path | None]) -> None:
@@ -35,9 +37,10 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
     for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
         if not options.get("item_classes") and not options.get("item_filter"):
             given = ",".join(config.emit)
+            each = json.dumps({f"{name}.jsonl": _feed_of(kind) for name, kind in config.emit.items()})
             message = (
-                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; "
-                "set item_classes for this feed"
+                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; set item_classes "
+                f"for each feed, or choose one kind. -o and -O cannot set it: in their place, use -s FEEDS='{each}'"
             )
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
     _check_encodings(settings)
@@ -47,6 +50,11 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
         if is_wanted and crawler.get_extension(feedexport.FeedExporter) is None:
             raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; see its error message in the log")
     _check_conflicts(feeds, config.candidates, sites=sites, reports=reports)
+
+
+def _feed_of(kind: type[Batch[Any]]) -> dict[str, Any]:
+    """Return the options of a feed for items of *kind* alone."""
+    return {"format": "jsonl", "overwrite": True, "item_classes": [f"sitemap_harvest.{kind.row_type.__name__}"]}
 
 
 def _check_encodings(settings: BaseSettings) -> None:
