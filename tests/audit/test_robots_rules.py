@@ -146,7 +146,7 @@ def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("robots", "path", "reasons"),
+    ("robots", "locs", "reasons"),
     [
         pytest.param(404, f"{SITE}/a", [], id="absent"),
         pytest.param(b"", f"{SITE}/a", [], id="empty"),
@@ -161,12 +161,21 @@ def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
             ["the robots.txt of https://b.example is not part of the audit unless that site is a target too (URLs: 1)"],
             id="another host",
         ),
+        pytest.param(
+            b"User-agent: *\nDisallow: /a",
+            "https://b.example/a https://c.example/a https://c.example/b",
+            [
+                "the robots.txt of 2 hosts (such as https://c.example) is not part of the audit "
+                "unless that site is a target too (URLs: 3)"
+            ],
+            id="other hosts",
+        ),
     ],
 )
 def test_urls_without_known_rules_are_not_checked(
-    robots: bytes | int, path: str, reasons: list[str], tmp_path: Path
+    robots: bytes | int, locs: str, reasons: list[str], tmp_path: Path
 ) -> None:
-    audit = audit_of_web(tmp_path, web(robots, path), rules=[RULES["url/robots-disallowed"]], site=SITE)
+    audit = audit_of_web(tmp_path, web(robots, *locs.split()), rules=[RULES["url/robots-disallowed"]], site=SITE)
     assert [one for one in audit.findings() if one.rule == "url/robots-disallowed"] == []
     summary = audit.summary()
     assert [one.reason for one in summary.not_checked] == reasons

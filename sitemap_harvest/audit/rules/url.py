@@ -262,7 +262,8 @@ _UNKNOWN = """
     select format('{} is unknown ({})', url, reason) from missing where url is not null
     union all
     select format('the robots.txt of {} is not part of the audit unless that site is a target too (URLs: {:,})',
-        if(count(*) = 1, '', count(*) || ' hosts, such as ') || arg_max(site, (urls, site)), sum(urls)::bigint)
+        if(count(*) = 1, max(site), count(*) || ' hosts (such as ' || arg_max(site, (urls, site)) || ')'),
+        sum(urls)::bigint)
     from missing where url is null having count(*) > 0
 """
 
