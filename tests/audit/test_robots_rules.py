@@ -165,8 +165,10 @@ def test_a_redirected_robots_txt_holds_for_both_sites(tmp_path: Path) -> None:
             b"User-agent: *\nDisallow: /a",
             "https://b.example/a https://c.example/a https://c.example/b",
             [
-                "the robots.txt of 2 hosts (such as https://c.example) is not part of the audit "
-                "unless that site is a target too (URLs: 3)"
+                (
+                    "the robots.txt of 2 hosts (such as https://c.example) is not part of the audit "
+                    "unless that site is a target too (URLs: 3)"
+                )
             ],
             id="other hosts",
         ),
