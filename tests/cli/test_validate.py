@@ -389,7 +389,7 @@ def test_ctrl_c_prints_the_results_so_far(tmp_path: Path) -> None:
 
 
 def test_errors_at_the_start_of_scrapy_are_reported(tmp_path: Path) -> None:
-    run = validate("http://127.0.0.1:9/s.xml", "-s", "DOWNLOAD_DELAY=x", cwd=tmp_path)
+    run = validate("http://127.0.0.1:9/s.xml", "-s", "STATS_CLASS=nowhere.Stats", cwd=tmp_path)
     assert run.returncode == 1
     assert run.stderr.startswith("scrapy harvest validate: Scrapy could not start: ")
     assert run.stderr.count("\n") == 1
