@@ -17,7 +17,7 @@ from lxml import etree
 
 from sitemap_harvest.integration.default_settings import FEED_EXPORTERS
 from sitemap_harvest.integration.items.csv_exporters import CsvExporter, TsvExporter
-from sitemap_harvest.integration.items.exporters import ParquetExporter, XmlExporter
+from sitemap_harvest.integration.items.exporters import JsonExporter, ParquetExporter, XmlExporter
 from sitemap_harvest.integration.items.lost_items import LostRows
 from sitemap_harvest.model import UrlBatch, UrlEntry
 from sitemap_harvest.model.batch import JSON
@@ -515,3 +515,17 @@ def test_an_item_of_another_kind_that_cannot_be_written_leaves_no_half_of_an_ele
     exporter.finish_exporting()
     assert [item.findtext("a") for item in etree.fromstring(file.getvalue())] == ["2"]
     assert exporter.lost.count == 1
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32-be"])
+def test_json_is_readable_in_every_encoding_of_unicode(encoding, indent):
+    entry = UrlEntry(loc="https://a.example/\u20ac", key="k", site="s", sitemap="m", position=1)
+    file = io.BytesIO()
+    exporter = JsonExporter(file, encoding=encoding, indent=indent)
+    exporter.start_exporting()
+    for item in (UrlBatch.of([entry, entry]), {"loc": "\u20ac"}, UrlBatch.of([entry])):
+        exporter.export_item(item)
+    exporter.finish_exporting()
+    rows = json.loads(file.getvalue().decode(encoding))
+    assert [row["loc"] for row in rows] == [entry.loc, entry.loc, "\u20ac", entry.loc]

@@ -282,6 +282,30 @@ class JsonExporter(_JsonTextExporter, exporters.JsonItemExporter):
 
     can_append = False
 
+    def start_exporting(self) -> None:
+        """Write the beginning of the array."""
+        self._put("[")
+        self._beautify_newline()
+
+    def finish_exporting(self) -> None:
+        """Write the buffered rows, and the end of the array."""
+        self._flush()
+        self._beautify_newline()
+        self._put("]")
+
+    def _put(self, text: str) -> None:
+        self.file.write(text.encode(self.encoding or "utf-8"))  # Scrapy writes ASCII, also into UTF-16
+
+    def _beautify_newline(self) -> None:
+        if self.indent is not None:
+            self._put("\n")
+
+    def _add_comma_after_first(self) -> None:
+        if not self.first_item:
+            self._put(",")
+            self._beautify_newline()
+        self.first_item = False
+
     def _write(self, batch: Batch[Any]) -> None:
         if self.indent:
             self._write_changed(list(batch.rows()))
@@ -289,7 +313,7 @@ class JsonExporter(_JsonTextExporter, exporters.JsonItemExporter):
             end = "," if self.indent is None else ",\n"
             ascii_only = bool(self._kwargs["ensure_ascii"])
             objects = json_objects(self._columns(batch), len(batch), ascii_only=ascii_only, end=end)
-            data = encoded(objects, self.encoding, _JSON_ESCAPES)[: -len(end)]
+            data = encoded(objects, self.encoding, _JSON_ESCAPES)[: -len(end.encode(self.encoding or "utf-8"))]
             self._add_comma_after_first()
             self.file.write(data)
 
