@@ -152,7 +152,7 @@ class _Merge:
             values |= _confirmed(record, kept, moment) | fresh
         else:
             values |= _kept(found, kept) | {"absent_runs": (known.absent_runs if known else 0) + self._is_gone(key)}
-            if kept is None and values["absent_runs"] >= self.absent_runs:
+            if kept is None and self._is_gone(key) and values["absent_runs"] >= self.absent_runs:
                 values |= fresh  # absent for enough runs: it lists nothing
         if all(getattr(record, name) == value for name, value in values.items()):
             return record  # unchanged, as for 100,000 documents that the user does not want
@@ -165,7 +165,10 @@ class _Merge:
         document did not list it. So every URL that it lists is new, even in a later
         reading.
         """
-        if (left := self.before.get(key)) is not None and left.fresh_at is not None:
+        left = self.before.get(key)
+        if row.fresh_run == self.run and any(key in listed for listed in self.references_before.values()):
+            return row  # it left because it was absent, and still is, although it is listed: it has no URLs
+        if left is not None and left.fresh_at is not None:
             return replace(row, fresh_at=left.fresh_at, fresh_run=left.fresh_run)
         above, seen = row.parent, {key}
         while row.fresh_at is None and above is not None and (lister := document_key(above)) not in seen:

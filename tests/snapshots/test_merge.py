@@ -274,6 +274,18 @@ SAME = {"references": LISTS, "references_before": LISTS}
             id="never-there-and-believed",
         ),
         pytest.param(
+            row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT, absent_runs=3, fresh_at=BEFORE, fresh_run="run-1"),
+            row(SITEMAP, **NOTHING_READ, outcome=Outcome.FAILED, absent_runs=3, fresh_at=BEFORE, fresh_run="run-1"),
+            row(SITEMAP, **NOTHING_READ, outcome=Outcome.FAILED, absent_runs=3, fresh_at=BEFORE, fresh_run="run-1"),
+            id="never-there-and-failed-now",
+        ),
+        pytest.param(
+            kept(SITEMAP, outcome=Outcome.ABSENT, left="absent", rows_from=None, absent_runs=3),
+            row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT),
+            row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT, absent_runs=4, **FRESH),
+            id="listed-and-absent-after-it-left",
+        ),
+        pytest.param(
             row(SITEMAP, **NOTHING_READ, outcome=Outcome.PARTIAL, fresh_at=BEFORE, fresh_run="run-1"),
             row(SITEMAP, outcome=Outcome.PARTIAL, complete=False),
             row(SITEMAP, outcome=Outcome.PARTIAL, complete=False, rows_from="run-2", sha256=None, etag=None,
@@ -293,6 +305,13 @@ def test_the_row_of_a_document(
     before = [*TREE[:2], *([known] if known else [])]
     records = [row(ROBOTS), row(INDEX), *([record] if record else [])]
     assert after(before, records, **SAME)[SITEMAP] == expected
+
+
+def test_a_document_that_is_listed_again_and_absent_may_have_urls() -> None:
+    left = kept(SITEMAP, outcome=Outcome.ABSENT, left="no longer listed", rows_from=None, absent_runs=3)
+    before, now = {ROBOTS: [INDEX], INDEX: []}, row(SITEMAP, **NOTHING_READ, outcome=Outcome.ABSENT)
+    found = after([*TREE[:2], left], [row(ROBOTS), row(INDEX), now], references=LISTS, references_before=before)
+    assert (found[SITEMAP].fresh_at, found[SITEMAP].fresh_run, found[SITEMAP].left) == (BEFORE, "run-1", None)
 
 
 GONE = {**NOTHING_READ, "outcome": Outcome.ABSENT}
