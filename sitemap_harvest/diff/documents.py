@@ -37,6 +37,7 @@ class Record(NamedTuple):
     outcome: str
     reason: str | None
     fresh_at: datetime | None
+    fresh_run: str | None
     left: str | None
     found_by: str
     rows_from: str | None
@@ -163,12 +164,13 @@ def _reason(url: str, after: SnapshotDocuments) -> str:
 def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
     """Return how much of the snapshot of *run* was neither read completely nor confirmed in it."""
     records = ledger.records.values()
-    old = [record for record in records if record.fresh_at is None or record.fresh_at < run.started_at]
+    old = [record for record in records if record.fresh_run != run.id]  # not by the time: a clock may be set back
     stale = sum(ledger.entries.get(record.url, 0) for record in old) - run.partly_read
     listed = sum(ledger.entries.values())
     share = round(stale / max(1, listed), 4)
-    shown = [one for one in old if one.is_present and (one.url in ledger.entries or _may_list(one, run))]
-    shown.sort(key=lambda record: record.url)
+    found = {one.url: one for one in old if one.is_present and (one.url in ledger.entries or _may_list(one, run))}
+    found |= {one.url: one for one in records if _is_missing(one, ledger)}
+    shown = [found[url] for url in sorted(found)]
     return {
         "stale": stale,
         "stale_share": share if stale == listed else min(share, 0.9999),
@@ -180,6 +182,17 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
         ),
         "unread": sum(not _is_skipped(record, run) for record in shown),
     }
+
+
+def _is_missing(record: Record, ledger: SnapshotDocuments) -> bool:
+    """Whether the document is listed, but absent. After some runs, it counts as empty, or leaves the snapshot.
+
+    A robots.txt that is not in the snapshot is optional.
+    """
+    is_absent = record.outcome == Outcome.ABSENT and record.rows_from is None
+    if not is_absent or FoundBy(record.found_by).is_guess or record.url.endswith("/robots.txt"):
+        return False
+    return record.left is None or ledger.names(record.url)
 
 
 def _is_skipped(record: Record, run: Run) -> bool:

@@ -22,12 +22,12 @@ from sitemap_harvest.model import (
     unread_in_words,
 )
 from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
-from sitemap_harvest.urls import host_of, site_of
+from sitemap_harvest.urls import document_key, host_of, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord
+    from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord, StaleSitemap
 
 
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
@@ -215,7 +215,10 @@ class Summary:
             self._note_failed(record, self.notes if counts else self.out_of_scope)
 
     def add_snapshot(self, changes: ChangeSummary, *, is_found: bool) -> None:
-        """Count the stored snapshot with these *changes*; *is_found*: whether a document that lists URLs was read."""
+        """Count the stored snapshot with these *changes*; *is_found*: whether a document that lists URLs was read.
+
+        A document that it counts as unread has failed, unless ``limit`` ended the run.
+        """
         self.stored += 1
         self.other_ids += changes.run != self.run
         self.snapshot_urls += changes.urls_after
@@ -226,6 +229,9 @@ class Summary:
             self.unread += not is_found
             self.partly_read += is_found and bool(changes.stale or changes.unread)
             self.unread_documents += changes.unread
+        if changes.unread and not self.has_enough:
+            self.has_failed = True
+            self._note_unread(changes.stale_sitemaps)
         if len(self.snapshots) < _MOST_LISTED:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
 
@@ -265,7 +271,16 @@ class Summary:
             words = f"{record.root}: {record.in_words()}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
 
-    def _note_failed(self, one: SitemapRecord | Evidence, notes: Notes) -> None:
+    def _note_unread(self, documents: Iterable[StaleSitemap]) -> None:
+        """Note those of *documents* whose response alone is no failure: suspect ones, or a robots.txt that is gone."""
+        noted = {document_key(one.url) for one in self.failed_documents}
+        for one in documents:
+            is_new = len(self.failed_documents) < _MOST_LISTED and document_key(one.url) not in noted
+            if is_new and one.outcome not in {Outcome.SKIPPED, Outcome.OUT_OF_SCOPE}:
+                failed = FailedDocument(url=one.url, outcome=one.outcome, cause=None, reason=one.reason)
+                self._note_failed(failed, self.notes)
+
+    def _note_failed(self, one: SitemapRecord | Evidence | FailedDocument, notes: Notes) -> None:
         notes.add(f"{one.url}: {one.reason}", url=one.url, outcome=one.outcome, cause=one.cause)
         if len(self.failed_documents) < _MOST_LISTED:
             failed = FailedDocument(url=one.url, outcome=one.outcome, cause=one.cause, reason=one.reason)

@@ -41,7 +41,7 @@ _LOOK_SECONDS = 1.0
 _LONG = timedelta(days=1)
 _MOST_ROWS = 100_000  # buffered in memory, over all sites
 _ALSO_COUNTED = ("newly_known", "retracted", "pending")
-_CONFIRMED = frozenset({Outcome.READ, Outcome.UNCHANGED, Outcome.SKIPPED})
+_NOT_REQUESTED = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
 
 
 class SnapshotSession:
@@ -320,7 +320,7 @@ class SnapshotSession:
             rows=writer.rows,
             result=result.result,
             reason=result.reason,
-            complete=is_over and not site.unwanted and all(map(_is_confirmed, ledger.values())),
+            complete=is_over and not site.unwanted and not any(map(_is_left_out, ledger.values())),
             partly_read=site.partly_read(ledger.values()),
             trust=site.observed(ledger),
             search=self._search_of(state, writer.before),
@@ -333,7 +333,8 @@ class SnapshotSession:
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
         counts |= {kind: count for kind in _ALSO_COUNTED if (count := getattr(summary, kind)) and summary.baseline}
-        snapshot = writer.publish(replace(run, urls=summary.urls_after, changes=counts), found.batches())
+        run = replace(run, complete=run.complete and not summary.unread, urls=summary.urls_after, changes=counts)
+        snapshot = writer.publish(run, found.batches())
         self._count("sitemap_harvest/snapshots", 1)
         wanted = site.baseline.run.id if site.baseline is not None else None
         if wanted != found.summary.baseline:
@@ -387,8 +388,7 @@ class SnapshotSession:
         self.guard(self._locks.close)
 
 
-def _is_confirmed(row: SitemapRecord) -> bool:
-    """Whether *row* was confirmed in this run; an unsuccessful probe counts."""
-    if row.left is not None or (row.found_by.is_guess and row.rows_from is None):
-        return True
-    return row.complete and row.outcome in _CONFIRMED
+def _is_left_out(row: SitemapRecord) -> bool:
+    """Whether the document of *row* belongs to the snapshot, and was not requested on purpose, such as by a filter."""
+    is_other = row.left is not None or (row.found_by.is_guess and row.rows_from is None)
+    return row.outcome in _NOT_REQUESTED and not row.complete and not is_other

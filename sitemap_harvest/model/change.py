@@ -178,7 +178,8 @@ class ChangeSummary(ItemRecord):
     """Their share of all entries that these documents list, without pending ones, 0 to 1; 1 only if it is all."""
     stale_sitemaps: tuple[StaleSitemap, ...] = ()
     """Documents that were neither read completely nor confirmed: the first 50 by URL. Those that were skipped on
-    purpose, such as by a filter, are among them only if they list known URLs."""
+    purpose, such as by a filter, are among them only if they list known URLs. Documents that are listed and absent are
+    among them in every run."""
     unread: int = 0
     """Number of such documents, without those that were skipped on purpose."""
     sitemaps_came: tuple[str, ...] = ()

@@ -10,7 +10,16 @@ from rich.text import Text
 from sitemap_harvest.cli.crawl_summary import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
-from sitemap_harvest.model import ChangeSummary, Evidence, FoundBy, Outcome, SitemapRecord, SiteRecord, SiteResult
+from sitemap_harvest.model import (
+    ChangeSummary,
+    Evidence,
+    FoundBy,
+    Outcome,
+    SitemapRecord,
+    SiteRecord,
+    SiteResult,
+    StaleSitemap,
+)
 
 pytestmark = pytest.mark.quick
 
@@ -340,6 +349,44 @@ def test_nothing_has_changed_only_if_everything_was_read(sites: list[tuple[Chang
         summary.add_snapshot(changes, is_found=is_found)
         summary.add_changes(changes)
     assert summary.changes_in_words() == f"since the last snapshot: {words}"
+    assert summary.has_failed is any(changes.unread for changes, _ in sites)
+
+
+def stale(path: str, outcome: Outcome, reason: str) -> StaleSitemap:
+    return StaleSitemap(url=f"https://a.example{path}", outcome=outcome, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        pytest.param(
+            None,
+            [
+                "Failed or incomplete:",
+                "  https://a.example/a.xml: HTTP 500",
+                "  https://a.example/robots.txt: HTTP 404",
+                "  https://a.example/s.xml: the reading is not accepted yet",
+            ],
+            id="all-are-named-once",
+        ),
+        pytest.param(1, ["Failed or incomplete:", "  https://a.example/a.xml: HTTP 500"], id="limit"),
+    ],
+)
+def test_documents_that_are_counted_as_unread_are_named(limit: int | None, expected: list[str]) -> None:
+    summary = Summary(urls=1, limit=limit)
+    of_the_index = {"root": "https://a.example", "found_by": FoundBy.INDEX}
+    failed = SitemapRecord(url="https://a.example/a.xml", **of_the_index, outcome=Outcome.FAILED, reason="HTTP 500")
+    summary.add(failed, urls=0, is_wanted=False)
+    unread = (
+        stale("/a.xml", Outcome.FAILED, "HTTP 500"),
+        stale("/robots.txt", Outcome.ABSENT, "HTTP 404"),
+        stale("/s.xml", Outcome.READ, "the reading is not accepted yet"),
+        stale("/skipped.xml", Outcome.SKIPPED, "excluded by skip"),
+    )
+    summary.add_snapshot(ChangeSummary(**CHANGES, unread=3, stale_sitemaps=unread), is_found=True)
+    lines = shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})
+    start = lines.index("Failed or incomplete:")
+    assert [line for line in lines[start:] if line.startswith(("Failed", "  "))] == expected
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,7 @@ def test_a_site_without_a_robots_txt_can_be_read_completely(serve, keep):
     output = keep(site)
     assert re.search(rf"{NO_CHANGE}$", output.run.log, re.MULTILINE)
     assert (output.summary["stale_sitemaps"], output.summary["unread"]) == ([], 0)
+    assert [run.complete for run in keep.store.site(site.url).runs] == [True, True]
 
 
 def test_a_robots_txt_that_is_gone_was_not_read(serve, keep):
@@ -255,3 +256,23 @@ def test_a_robots_txt_that_is_gone_was_not_read(serve, keep):
         (f"{site.url}/robots.txt", "absent")
     ]
     assert (output.summary["unread"], output.summary["pending"]) == (1, 1)
+    assert f"Failed or incomplete: {site.url}/robots.txt: HTTP 404" in output.run.log
+    assert [run.complete for run in keep.store.site(site.url).runs] == [True, False]
+
+
+def test_a_listed_sitemap_that_stays_absent_is_unread_in_every_run(serve, keep):
+    site = serve(SITE | {"/3.xml": urlset("/e"), "/index.xml": index("/1.xml", "/2.xml", "/3.xml")})
+    keep(site)
+    site.pages["/3.xml"] = GONE
+    absent = [keep(site) for _ in range(3)]
+    site.pages["/2.xml"] = urlset("/c")
+    absent += [keep(site), keep(site)]
+    assert [output.kinds for output in absent] == [{}, {}, {"/e": "removed"}, {"/d": "removed"}, {}]
+    assert [(output.summary["unread"], output.summary["pending"]) for output in absent] == [(1, 0)] * 5
+    for output in absent:
+        assert [one["url"] for one in output.summary["stale_sitemaps"]] == [f"{site.url}/3.xml"]
+        assert f"Failed or incomplete: {site.url}/3.xml: HTTP 404" in output.run.log
+        assert "1 document was not read completely" in output.run.log
+    assert [run.complete for run in keep.store.site(site.url).runs] == [True, *[False] * 5]
+    site.pages["/3.xml"] = urlset("/e")
+    assert (keep(site).kinds, keep.store.site(site.url).runs[-1].complete) == ({"/e": "added"}, True)

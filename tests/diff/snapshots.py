@@ -97,7 +97,7 @@ def history(*runs: dict[str, Doc], arguments: Sequence[Mapping[str, Any]] = ()) 
     snapshots = []
     for number, documents in enumerate(runs):
         run = Run(f"run-{number}", START + timedelta(days=number), arguments=arguments[number] if arguments else {})
-        ledger = _ledger(documents, run.started_at)
+        ledger = _ledger(documents, run)
         parts = [
             _listed(row_store, ids, index, SITE + path, document)
             for index, (path, document) in enumerate(documents.items())
@@ -123,8 +123,9 @@ def _listed(
     return RowRanges.of(index, np.arange(1, len(rows) + 1), np.array(rows, dtype=np.int64))
 
 
-def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
-    whens = {FRESH: started_at + timedelta(minutes=1), OLD: started_at - timedelta(days=30), NEVER: None}
+def _ledger(documents: dict[str, Doc], run: Run) -> pa.Table:
+    whens = {FRESH: run.started_at + timedelta(minutes=1), OLD: run.started_at - timedelta(days=30), NEVER: None}
+    fresh_runs = {FRESH: run.id, OLD: "run-old", NEVER: None}
     records = [
         SitemapRecord(
             url=SITE + path,
@@ -136,6 +137,7 @@ def _ledger(documents: dict[str, Doc], started_at: datetime) -> pa.Table:
             reason=document.reason,
             entries=len(document.entries),
             fresh_at=whens[document.known],
+            fresh_run=fresh_runs[document.known],
             left=document.left,
         )
         for path, document in documents.items()

@@ -11,7 +11,7 @@ from sitemap_harvest import Kind, Outcome, UrlEntry
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import Alternate, Image, News
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
-from tests.diff.snapshots import NEVER, OLD, SITE, Doc, at, history
+from tests.diff.snapshots import FRESH, NEVER, OLD, SITE, Doc, at, history
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -335,6 +335,9 @@ def test_entries_that_were_partly_read_are_not_stale(partly_read: int, stale: in
     [
         pytest.param(Doc(known=NEVER, outcome=Outcome.FAILED), {}, 1, 1, id="failed"),
         pytest.param(Doc(known=NEVER, outcome=Outcome.ABSENT), {}, 1, 1, id="absent"),
+        pytest.param(Doc(known=FRESH, outcome=Outcome.ABSENT), {}, 1, 1, id="absent-for-long"),
+        pytest.param(Doc(known=OLD, outcome=Outcome.ABSENT, left="absent", names=[S]), {}, 1, 1, id="absent-and-left"),
+        pytest.param(Doc(known=OLD, outcome=Outcome.ABSENT, left="no longer listed"), {}, 0, 0, id="no-longer-listed"),
         pytest.param(Doc(known=NEVER, outcome=Outcome.INTERRUPTED), {}, 1, 1, id="interrupted"),
         pytest.param(Doc(known=NEVER, outcome=Outcome.OVER_LIMIT), {}, 1, 1, id="over-limit"),
         pytest.param(Doc(known=NEVER, outcome=Outcome.READ), {}, 1, 1, id="suspect"),

@@ -91,7 +91,7 @@ def record_of(url: str, *, at: datetime = BEGAN, **values: Any) -> SitemapRecord
     """Return a ledger row of a document that was read completely at that time."""
     defaults = {"root": SITE, "found_by": FoundBy.INDEX, "kind": Kind.SITEMAP, "outcome": Outcome.READ}
     times = {"fetched_at": at, "fresh_at": at, "read_at": at, "complete": True}
-    return SitemapRecord(url=url, **{**defaults, **times, **values})
+    return SitemapRecord(url=url, **{**defaults, **times, "fresh_run": values.get("rows_from"), **values})
 
 
 def entry(loc: str, *, sitemap: str = f"{SITE}/s.xml", position: int = 1, **values: Any) -> UrlEntry:
