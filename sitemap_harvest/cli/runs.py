@@ -57,7 +57,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     for words in damaged:
         output.tell(f"damaged: {words}")
     if opts.verify and not damaged:
-        output.tell("No file is damaged.")
+        output.tell(_verified(histories))
     if opts.drop_consumer is not None:
         name = output.parsed_option("--drop-consumer", opts.drop_consumer, value_parsers.consumer)
         dropped = [drop(history, name) for history in histories]
@@ -118,6 +118,18 @@ def _kept(history: History, keep: int | datetime) -> set[str]:
                 f"(if it no longer exists, add --drop-consumer {consumer})"
             )
     return kept | needed
+
+
+def _verified(histories: Sequence[History]) -> str:
+    """Return the number of the files of *histories*, none of which is damaged, as text.
+
+    Data in a manifest is part of the manifest, which has a checksum too.
+    """
+    names = [{file.name for file in history.manifest.files if file.values is None} for history in histories]
+    files, sites = sum(map(len, names)) + len(names), len(names)
+    found = "1 file" if files == 1 else f"{files:,} files"
+    match = "matches its checksum" if files == 1 else "match their checksums"
+    return f"{found} of {sites:,} site{'' if sites == 1 else 's'} {match}"
 
 
 def _damaged(history: History) -> Iterator[str]:
