@@ -222,7 +222,7 @@ def moves_without_change(share: float = 0.5, looks: float = 2, entries: float = 
 @rule(
     "lastmod/silent-change",
     Severity.WARNING,
-    "{urls} with a change of {value} that lastmod does not show",
+    "{urls} with a change that lastmod does not show, such as of {value}",
     needs="history",
 )
 def silent_change() -> str:

@@ -18,7 +18,7 @@ def _missing(names: str, of: str) -> str:
     return f"concat_ws(', ', {parts})"
 
 
-@rule("image/deprecated-tag", Severity.NOTICE, "{count:image} with tags that search engines ignore: {value}")
+@rule("image/deprecated-tag", Severity.NOTICE, "{count:image} with tags that search engines ignore, such as {value}")
 def image_deprecated_tag() -> str:
     """An image has tags that Google no longer reads: caption, geo_location, title or license.
 
@@ -45,7 +45,7 @@ def image_missing_required() -> str:
     return "select sitemap, loc, position from images where coalesce(trim(image.loc), '') = ''"
 
 
-@rule("video/deprecated-tag", Severity.NOTICE, "{count:video} with tags that search engines ignore: {value}")
+@rule("video/deprecated-tag", Severity.NOTICE, "{count:video} with tags that search engines ignore, such as {value}")
 def video_deprecated_tag() -> str:
     """A video has tags that Google no longer reads: category, gallery_loc, price or tvshow.
 
@@ -65,7 +65,7 @@ def video_deprecated_tag() -> str:
 @rule(
     "video/missing-required",
     Severity.ERROR,
-    "{count:video} without required tags: {value}",
+    "{count:video} without required tags, such as {value}",
     google="Missing thumbnail URL, Missing video title",
 )
 def video_missing_required() -> str:
@@ -121,7 +121,7 @@ def video_content_is_page() -> str:
     """
 
 
-@rule("video/out-of-range", Severity.WARNING, "{count:video} with values out of range: {value}")
+@rule("video/out-of-range", Severity.WARNING, "{count:video} with values out of range, such as {value}")
 def video_out_of_range() -> str:
     """A value of a video is out of its range.
 
@@ -168,7 +168,7 @@ def video_expired() -> str:
 @rule(
     "news/missing-required",
     Severity.ERROR,
-    "{count:article} without required tags: {value}",
+    "{count:article} without required tags, such as {value}",
     google="Missing <publication> tag",
 )
 def news_missing_required() -> str:

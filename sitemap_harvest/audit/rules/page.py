@@ -112,7 +112,7 @@ def server_error() -> str:
 @rule(
     "page/unreachable",
     Severity.ERROR,
-    "{urls} without a response: {value} ({share} of the requested pages of this sitemap)",
+    "{urls} without a response, such as {value} ({share} of the requested pages of this sitemap)",
     needs="pages",
     unchecked=_UNCHECKED,
     screaming_frog="No Response",
@@ -237,7 +237,7 @@ def canonical_elsewhere() -> str:
 @rule(
     "page/soft-404",
     Severity.WARNING,
-    "{count:missing page} with status 200: {value} ({share} of the requested pages of this sitemap)",
+    "{count:missing page} with status 200, such as {value} ({share} of the requested pages of this sitemap)",
     needs="pages.title",
     unchecked=_UNCHECKED,
     google="Soft 404",
@@ -254,7 +254,7 @@ def soft_404() -> str:
     return _pages(f"{_SUCCESS} and soft_404 is not null", "soft_404")
 
 
-@rule("page/lastmod-differs", Severity.NOTICE, "{urls} whose Last-Modified differs from lastmod: {value}",
+@rule("page/lastmod-differs", Severity.NOTICE, "{urls} whose Last-Modified differs from lastmod, such as {value}",
       needs="pages.last_modified", unchecked=_UNCHECKED_OF_SITEMAPS)  # fmt: skip
 def lastmod_differs(page_days: float = 7, lastmod_days: float = 30) -> str:
     """The ``Last-Modified`` header of a page differs from its ``lastmod``.

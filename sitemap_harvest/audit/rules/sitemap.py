@@ -289,7 +289,7 @@ def cycle() -> str:
 @rule(
     "sitemap/index-lastmod-stale",
     Severity.WARNING,
-    "{count:sitemap} with a lastmod older than the newest entry: {value}",
+    "{count:sitemap} with a lastmod older than the newest entry, such as {value}",
 )
 def index_lastmod_stale(days: float = 1) -> str:
     """The ``lastmod`` of a sitemap in its index is older than the newest entry of the sitemap.
