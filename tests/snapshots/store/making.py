@@ -53,7 +53,8 @@ class Making:
         """Keep the content of *url* in the run of *writer*; return its ledger row."""
         before = {row["url"]: row for row in writer.before.sitemaps().to_pylist()} if writer.before else {}
         if listed is None:
-            record = record_of(url, at=self.now, outcome=Outcome.UNCHANGED, rows_from=before[url]["rows_from"])
+            runs = {"rows_from": before[url]["rows_from"], "fresh_run": writer.run_id}
+            record = record_of(url, at=self.now, outcome=Outcome.UNCHANGED, **runs)
             writer.keep(url, DocumentRows(record))
             return record
         document = DocumentWriter(writer, url)
