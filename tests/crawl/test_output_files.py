@@ -390,7 +390,7 @@ def test_changes_of_interrupted_runs_are_in_a_file_each_and_can_be_listed_again(
             process.kill()
         commands += re.findall("this command does: sitemap-harvest (diff .*)", log)
     assert kept(tmp_path, "changes.jsonl")
-    first, second = sorted(tmp_path.glob("changes.jsonl.*.partial"))
+    first, second = sorted(tmp_path.glob("changes.jsonl.*.partial"), key=lambda path: path.stat().st_mtime_ns)
     rows = [*lines(first), *lines(second)]
     found = [(row["kind"], row["loc"]) for row in rows]
     assert found == [("added", f"{site.url}/b"), ("removed", f"{site.url}/b"), ("added", f"{site.url}/c")]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 from sitemap_harvest.cli.output import AnyBatch, write
 from tests.docs.howtos import Does, read_page
 from tests.docs.places import ROOT
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("polars")
 
 TITLES = [
     '"quoted', 'say "x"', '"whole"', "back\\slash", "\\", "\\N", "\\n", "\\\\t", "a\ttab", "a line\nbreak",
