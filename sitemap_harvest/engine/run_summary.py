@@ -403,7 +403,7 @@ class Summary:
             return f"No URL was found: {self.named_pages[0]} is a web page, not a sitemap."
         if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
             (result,) = self.sites
-            words = self.why_not_found.pop() if len(self.why_not_found) == 1 else _RESULT_WORDS[result]
+            words = next(iter(self.why_not_found)) if len(self.why_not_found) == 1 else _RESULT_WORDS[result]
             return f"No URL was found: {words} {'; '.join(self.site_notes.first[:3])}."
         if reasons := [*self.site_notes.first, *self.skipped.first, *failed]:
             return f"No URL was found. {'; '.join(reasons[:3])}."
