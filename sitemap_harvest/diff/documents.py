@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sitemap_harvest.model import Difference, FoundBy, Kind, LeftSitemap, Outcome, StaleSitemap
+from sitemap_harvest.model import NO_ROBOTS, Difference, FoundBy, Kind, LeftSitemap, Outcome, StaleSitemap
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 from sitemap_harvest.urls import document_key
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import Run, Snapshot
 
 _ON_PURPOSE = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
-_NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none, or what servers without one return
 
 LISTS_IT_NO_MORE = "the sitemap was read completely and no longer lists the URL"
 EMPTIED = "the sitemap was read completely and is now empty"
@@ -204,7 +203,7 @@ def _is_skipped(record: Record, run: Run) -> bool:
 
 def _may_list(record: Record, run: Run) -> bool:
     """Whether the document, which was not read completely and has no known URL, may list some."""
-    is_no_robots = record.outcome in _NO_ROBOTS and record.rows_from is None and record.url.endswith("/robots.txt")
+    is_no_robots = record.outcome in NO_ROBOTS and record.rows_from is None and record.url.endswith("/robots.txt")
     return not (_is_skipped(record, run) or is_no_robots)
 
 

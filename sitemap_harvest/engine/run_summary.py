@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.model import (
+    NO_ROBOTS,
     FoundBy,
     Kind,
     Outcome,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _READ = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _LIST_URLS = frozenset({Kind.SITEMAP, Kind.LIST, Kind.FEED, Kind.LINKS})
 _FAILURES = frozenset({Outcome.FAILED, Outcome.BLOCKED, Outcome.FORBIDDEN})
-_NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})  # there is none, or what servers without one return
 _RESULT_WORDS = {
     SiteResult.ABSENT: "there is no sitemap.",
     SiteResult.BLOCKED: "the server refuses access.",
@@ -446,6 +446,6 @@ def _why_not_found(record: SiteRecord) -> str:
 def _robots_that_failed(record: SiteRecord) -> Evidence | None:
     """Return the failed robots.txt of a site, if it may have named more sitemaps than were found."""
     for one in record.evidence:
-        if one.url == f"{record.root}/robots.txt" and one.outcome not in _NO_ROBOTS and not one.found_by.is_guess:
+        if one.url == f"{record.root}/robots.txt" and one.outcome not in NO_ROBOTS and not one.found_by.is_guess:
             return one
     return None

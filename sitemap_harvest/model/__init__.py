@@ -66,6 +66,7 @@ from sitemap_harvest.model.problem import (
     Severity as Severity,
 )
 from sitemap_harvest.model.records import (
+    NO_ROBOTS as NO_ROBOTS,
     Cause as Cause,
     Evidence as Evidence,
     FoundBy as FoundBy,

@@ -83,6 +83,10 @@ class Outcome(StrEnum):
         return self in {Outcome.READ, Outcome.PARTIAL, Outcome.TOO_LARGE}
 
 
+NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
+"""The outcomes of a robots.txt that does not exist: servers may respond with a page in its place."""
+
+
 class Cause(StrEnum):
     """Why there was no usable response."""
 

@@ -178,7 +178,7 @@ def test_why_no_url_was_found(root: str, evidence: list[tuple[str, FoundBy, Outc
     summary = Summary(tallies={Outcome.READ: Tally(documents=1)})
     tried = tuple(Evidence(url=url, found_by=found_by, outcome=outcome) for url, found_by, outcome in evidence)
     summary.add_site(SiteRecord(root=root, result=SiteResult.ABSENT, reason="why", evidence=tried, documents=1))
-    assert summary.why_nothing() == f"No URL was found: {words}"
+    assert [summary.why_nothing() for _ in range(2)] == [f"No URL was found: {words}"] * 2
 
 
 def test_guesses_that_failed_are_listed_but_not_counted() -> None:
