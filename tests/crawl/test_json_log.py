@@ -7,10 +7,12 @@ import logging
 import re
 import subprocess
 import sys
+from contextvars import ContextVar
 
 import pytest
 
 from sitemap_harvest.engine.run_state import fields
+from sitemap_harvest.reporting import json_log
 from sitemap_harvest.reporting.json_log import JsonFormatter
 from tests import forked
 from tests.crawl.crawling import HERE
@@ -31,6 +33,13 @@ class MuteError(Exception):
         raise RuntimeError("no")
 
 
+@pytest.fixture
+def no_run(monkeypatch):
+    """No spider in the process: other tests may have left one that is not collected yet."""
+    monkeypatch.setattr(json_log, "live_refs", {})
+    monkeypatch.setattr(json_log, "_current", ContextVar("none", default=None))
+
+
 def formatted(message, *arguments, error=None, **more):
     record = logging.LogRecord("theirs", logging.INFO, __file__, 1, message, arguments or None, None)
     record.created = 1795324254.5
@@ -43,6 +52,7 @@ def formatted(message, *arguments, error=None, **more):
 
 
 @pytest.mark.quick
+@pytest.mark.usefixtures("no_run")
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -65,6 +75,7 @@ def test_any_message_is_one_line_of_json(given, wanted):
 
 
 @pytest.mark.quick
+@pytest.mark.usefixtures("no_run")
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [
@@ -84,6 +95,7 @@ def test_any_field_value_is_json(value, wanted):
 
 
 @pytest.mark.quick
+@pytest.mark.usefixtures("no_run")
 def test_exceptions_are_text_in_one_field():
     assert formatted("m", error=ValueError("a\nb"))["exception"] == "ValueError: a\n    b"
     assert "MuteError" in formatted("m", error=MuteError())["exception"]
@@ -92,11 +104,13 @@ def test_exceptions_are_text_in_one_field():
 
 
 @pytest.mark.quick
+@pytest.mark.usefixtures("no_run")
 def test_extra_fields_of_other_loggers_are_ignored():
     assert formatted("m", item=Unspeakable(), harvest="theirs") == {"message": "m"}
 
 
 @pytest.mark.quick
+@pytest.mark.usefixtures("no_run")
 def test_time_level_and_logger():
     record = logging.LogRecord("a.b", logging.WARNING, __file__, 1, "m", None, None)
     record.created = 1795324254.5
