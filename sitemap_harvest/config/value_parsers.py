@@ -102,8 +102,14 @@ def _paths(value: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _whole_number(value: Any) -> int:
+    if (number := int(value)) != value and not isinstance(value, str):
+        raise ValueError(value)  # 10.5, which int() cuts
+    return number
+
+
 def _whole_or_all(value: Any) -> int:
-    return _MOST if str(value).strip().lower() == "all" else _within(int(value), 1, _MOST)
+    return _MOST if str(value).strip().lower() == "all" else _within(_whole_number(value), 1, _MOST)
 
 
 def _languages(value: Any) -> tuple[str, ...]:
@@ -123,7 +129,7 @@ def _several(value: Any, between: re.Pattern[str]) -> list[Any]:
 
 def whole(least: int = 1) -> Callable[[Any], int]:
     """Return a parser of whole numbers not below *least*."""
-    return parser(f"a whole number, {least} or more", lambda value: _within(int(value), least, _MOST))
+    return parser(f"a whole number, {least} or more", lambda value: _within(_whole_number(value), least, _MOST))
 
 
 def choice(*names: str) -> Callable[[Any], str]:

@@ -46,3 +46,10 @@ def _of_path(name: str) -> tuple[bytes, str]:
     except FileNotFoundError as error:
         words = f"{error.strerror} (read() fetches nothing: for an address, use sitemap_harvest.harvest())"
         raise FileNotFoundError(error.errno, words, name) from None
+    except (IsADirectoryError, PermissionError) as error:
+        if not Path(path).is_dir():
+            raise
+        words = (
+            f"{error.strerror} (read() takes one document: for the site in a folder, use harvest(site, root=folder))"
+        )
+        raise type(error)(error.errno, words, name) from None  # on Windows, a folder is a PermissionError

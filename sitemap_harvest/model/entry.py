@@ -40,7 +40,7 @@ class Alternate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """An ``<image:image>``; every value as published.
+    """An ``<image:image>``; every value as published, trimmed.
 
     Spec: https://developers.google.com/search/docs/crawling-indexing/sitemaps/image-sitemaps
     """
@@ -77,7 +77,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Video:
-    """A ``<video:video>``; every value as published, including numbers and dates.
+    """A ``<video:video>``; every value as published, trimmed, including numbers and dates.
 
     Spec:
     https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
@@ -114,7 +114,7 @@ class Video:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """A ``<news:news>``; every value as published.
+    """A ``<news:news>``; every value as published, trimmed.
 
     Spec: https://developers.google.com/search/docs/crawling-indexing/sitemaps/news-sitemap
     """
@@ -163,8 +163,8 @@ class Extra:
 class UrlEntry(ItemRecord):
     """One URL, as one document publishes it. A row of the table ``urls``, and a Scrapy item.
 
-    For every field ``None`` means absent. The protocol's defaults are never filled in.
-    Lists keep the order of the document.
+    For every field ``None`` means absent; in a feed, an empty element counts as absent. The
+    protocol's defaults are never filled in. Lists keep the order of the document.
     """
 
     loc: str
@@ -197,7 +197,7 @@ class UrlEntry(ItemRecord):
     priority_text: str | None = None
     """``<priority>`` as published, without surrounding whitespace, only if it is not a number from 0 to 1."""
     title: str | None = None
-    """Title of a feed's entry."""
+    """Title of a feed's entry; ``None`` if absent or empty."""
     alternates: tuple[Alternate, ...] | None = None
     """Other language or device versions of the page."""
     images: tuple[Image, ...] | None = None

@@ -155,7 +155,9 @@ class RunReport(_Extensible):
     failed_sites: tuple[FailedSite, ...] = ()
     """The first 50 sites with a result other than ``found``; ``counts.sites`` has all."""
     failed_documents: tuple[FailedDocument, ...] = ()
-    """The first 50 documents that failed; ``counts.documents`` has all, and the ledger lists them."""
+    """The first 50 documents that failed, except those that are only a way to find the sitemaps of a site, such as its
+    robots.txt: ``failed_sites`` has the reason if there is none. ``counts.documents`` has all, and the ledger
+    lists them."""
     outputs: tuple[Output, ...] = ()
     """The first 50 outputs."""
     store: str | None = None

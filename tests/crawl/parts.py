@@ -113,6 +113,15 @@ class Plain:
         return item
 
 
+class SomeAdded:
+    """A pipeline that adds a field to the item with the path ``/3``."""
+
+    def process_item(self, item: Any) -> Any:
+        if ItemAdapter(item)["loc"].endswith("/3"):
+            ItemAdapter(item)["added"] = "yes"
+        return item
+
+
 class Awaited:
     """An asynchronous pipeline."""
 

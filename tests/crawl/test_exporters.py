@@ -200,6 +200,26 @@ def test_a_field_that_the_header_lacks_is_left_out_and_counted(crawl, tmp_path, 
     assert run.errors[-1].endswith("kept.csv: 2 values of the field priority are left out")
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "tsv", "xml", "parquet"])
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_requested_field_that_no_item_has_is_reported_once(crawl, tmp_path, source, suffix, way):
+    path = tmp_path / f"rows.{suffix}"
+    settings = {"FEED_EXPORT_FIELDS": "loc,last_mod,title,x", "SITEMAP_HARVEST_ITEMS": way}
+    run = crawl(sitemap=source, emit="urls", options=("-O", str(path)), settings=settings, calm=False)
+    lines = [line.partition("WARNING: ")[2] for line in run.log.splitlines() if "has the field" in line]
+    assert lines == [
+        f"{path}: no item has the field last_mod; did you mean lastmod?",
+        f"{path}: no item has the field x",
+    ]
+
+
+def test_a_field_that_some_items_have_is_not_reported(crawl, tmp_path, source):
+    settings = {"FEED_EXPORT_FIELDS": "loc,added", "ITEM_PIPELINES": {"tests.crawl.parts.SomeAdded": 1}}
+    run = crawl(sitemap=source, emit="urls", options=("-O", f"{tmp_path}/rows.csv"), settings=settings)
+    assert "has the field" not in run.log
+    assert {row.partition(",")[2] for row in (tmp_path / "rows.csv").read_text().splitlines()} == {"added", "yes", ""}
+
+
 @pytest.mark.parametrize("given", [b"id,name,loc,price,stock\n1,a,b,2,3\n", b"loc;lastmod;priority\n", b"loc,loc\n"])
 @pytest.mark.parametrize("pipelines", [{}, {"tests.crawl.parts.Plain": 1}])
 def test_rows_are_not_appended_to_a_file_with_a_foreign_header(crawl, tmp_path, source, given, pipelines):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from xml.sax.saxutils import XMLGenerator
 
 import pyarrow as pa
+from itemadapter import ItemAdapter
 from lxml import etree
 from scrapy import exporters
 
@@ -74,6 +75,8 @@ class BatchExporter(exporters.BaseItemExporter):
     _waiting_rows: int = 0
     left_out: Counter[str]
     """Values that the file has no place for, by field."""
+    missing: frozenset[str]
+    """The fields that the options name and that no item had so far."""
     lost: LostRows | None = None
     """Where to count rows that cannot be written; if ``None``, such a row raises an error."""
 
@@ -84,6 +87,7 @@ class BatchExporter(exporters.BaseItemExporter):
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._waiting = []
         self.left_out = Counter()
+        self.missing = frozenset(renamed(self.fields_to_export or ()))
         if self.can_append:
             _end_cut_line(file, self.encoding)
 
@@ -128,6 +132,8 @@ class BatchExporter(exporters.BaseItemExporter):
             self._lose(batch, error)
 
     def _write_single(self, item: Any) -> None:
+        if self.missing:
+            self.missing -= ItemAdapter(item).keys()
         try:
             self._write_other(item)
         except Exception as error:  # noqa: BLE001 - the same
@@ -177,6 +183,7 @@ class BatchExporter(exporters.BaseItemExporter):
         missing = pa.nulls(len(batch), pa.string())
         known = batch.arrow.schema.names
         include_all = self.export_empty_fields or self.has_columns
+        self.missing = self.missing.difference(known)
         return {
             out: batch[name] if name in known else missing
             for name, out in self._names(batch).items()
@@ -382,6 +389,7 @@ class TypedExporter(BatchExporter):
         exporters.BaseItemExporter.__init__(self, **options)
         self._waiting = []
         self.left_out = Counter()
+        self.missing = frozenset(renamed(self.fields_to_export or ()))
         self._file = file
 
 

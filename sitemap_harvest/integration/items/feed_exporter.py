@@ -15,6 +15,7 @@ from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 
 from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
+from sitemap_harvest.errors import probably_meant
 from sitemap_harvest.files import is_device
 from sitemap_harvest.integration.default_settings import COMPRESSIONS
 from sitemap_harvest.integration.items.item_types import RowList
@@ -69,6 +70,7 @@ class FeedExporter(feedexport.FeedExporter):
         self.outputs: dict[feedexport.FeedSlot, bool] = {}
         """Whether the first 50 outputs are stored."""
         self._lost: dict[feedexport.FeedSlot, LostRows] = {}
+        self._reported: set[tuple[str, str]] = set()
 
     def _get_storage(self, uri: str, feed_options: dict[str, Any]) -> feedexport.FeedStorageProtocol:
         """Return the storage; a local file is replaced as a whole, unless rows can be appended to it."""
@@ -227,6 +229,7 @@ class FeedExporter(feedexport.FeedExporter):
                 return False
             for name, values in getattr(slot.exporter, "left_out", {}).items():
                 logger.error("%s: %s values of the field %s are left out", slot.uri, f"{values:,}", name)
+            self._report_missing(slot)
             file = self._get_file(slot)
             if not file.closed:  # some exporters close it
                 file.flush()
@@ -263,6 +266,18 @@ class FeedExporter(feedexport.FeedExporter):
             lost.log(slot, self.crawler)
             slot.itemcount -= lost.count
         return reason if slot.itemcount else "none of its items can be written"
+
+    def _report_missing(self, slot: feedexport.FeedSlot) -> None:
+        """Log the fields to export that no item in the file of *slot* has, once for each output."""
+        run = run_of(slot.spider)
+        kinds = [] if run is None or run.config is None else run.config.emit.values()
+        known = dict.fromkeys(name for kind in kinds for name in kind.schema().names)
+        for name in sorted(getattr(slot.exporter, "missing", ())):
+            if (slot.uri_template, name) not in self._reported:
+                self._reported.add((slot.uri_template, name))
+                meant = probably_meant(name, known)
+                hint = f"; did you mean {meant}?" if meant else ""
+                logger.warning("%s: no item has the field %s%s", without_login(slot.uri), name, hint)
 
     def _how_to_list_changes(self, slot: feedexport.FeedSlot) -> str:
         """Return how to list the changes again that the output of *slot* does not have; empty if it has none.
