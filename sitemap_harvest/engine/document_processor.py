@@ -65,7 +65,8 @@ class DocumentProcessor:
         site = self._parts.stored(candidate.root)
         if site is not None and (own := site.own_document(candidate, response.url)) is not None:
             yield from self._results.consider([(own, None)])
-        if not_read := self._sites.redirect(candidate, response.url):
+        has_document = record.outcome is Outcome.READ or response.status == 304
+        if not_read := self._sites.redirect(candidate, response.url, has_document=has_document):
             record = with_failure(record, not_read)
         elif response.status == 304:
             yield from self._not_modified(response, candidate, record, site)

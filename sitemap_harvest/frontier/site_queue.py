@@ -121,13 +121,19 @@ class SiteQueue:
             return not_fetched
         return None
 
-    def redirect(self, candidate: Candidate, url: str) -> NotFetched | None:
-        """Return why the document of *candidate* is not read from *url*, its final URL; ``None`` if it is read."""
+    def redirect(self, candidate: Candidate, url: str, *, has_document: bool) -> NotFetched | None:
+        """Return why the document of *candidate* is not read from *url*, its final URL; ``None`` if it is read.
+
+        *has_document*: whether the response may be a document. Others, such as a 404, are
+        the outcome of each document that redirects there.
+        """
         key, target = document_key(candidate.url), document_key(url)
         if target == key:
             return None  # not a redirect, though Scrapy may have escaped the URL
         if not_fetched := refuse(replace(candidate, url=url), self._bounds):
             return NotFetched(not_fetched.outcome, f"the URL redirects to {url}: {not_fetched.reason}")
+        if not has_document:
+            return None
         self._provenance.link(key, target)
         if (owner := self._owners.get(target)) is None:
             self._owners[target] = candidate.root

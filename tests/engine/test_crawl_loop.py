@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_harvest import Outcome, SitemapRecord, open_store
+from sitemap_harvest import Outcome, SitemapRecord, SiteRecord, open_store
 from sitemap_harvest.engine import snapshot_session
 from tests.documents import index, urlset
 from tests.engine.run import Result, Web, harvest, session_of
@@ -111,6 +111,52 @@ def index_of(*paths: str) -> bytes:
 )
 def test_a_run_without_a_store(web: Web, arguments: dict[str, str], expected: Result) -> None:
     assert harvest(web, emit="urls,sitemaps,sites", **arguments) == expected
+
+
+A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
+SKIPPED = ("skipped", f"the URL redirects to {B}, which is read separately")
+GONE = ("absent", "HTTP 404: the server has no such document")
+DOWN = ("failed", "HTTP 503: the server failed")
+
+
+@pytest.mark.parametrize(
+    ("web", "records", "urls", "complete"),
+    [
+        pytest.param({A: B, B: plain("/1")}, {A: SKIPPED, B: READ}, ["/1"], True, id="to-the-next"),
+        pytest.param({A: plain("/1"), B: A}, {A: READ, B: ("skipped", SKIPPED[1].replace(B, A))}, ["/1"], True,
+                     id="to-the-one-before"),
+        pytest.param({A: C, B: C, C: plain("/1")}, {A: READ, B: ("skipped", SKIPPED[1].replace(B, C))}, ["/1"], True,
+                     id="both-to-one-that-nothing-lists"),
+        pytest.param({A: B}, {A: GONE, B: GONE}, [], False, id="to-none"),
+        pytest.param({A: C, B: C}, {A: GONE, B: GONE}, [], False, id="both-to-none"),
+        pytest.param({A: B, B: 503}, {A: DOWN, B: DOWN}, [], False, id="to-one-that-fails"),
+        pytest.param({A: "https://other.example/c.xml", "https://other.example/c.xml": plain("/1"), B: plain("/2")},
+                     {A: READ, B: READ}, ["/1", "/2"], True, id="to-another-host"),
+    ],
+)  # fmt: skip
+def test_listed_sitemaps_that_redirect(
+    web: Web, records: dict[str, tuple[str, str | None]], urls: list[str], complete: bool
+) -> None:
+    class Complete(Result):
+        def add(self, item: object) -> None:
+            super().add(item)
+            if isinstance(item, SiteRecord):
+                assert item.complete is complete
+
+    robots = {f"{SITE}/robots.txt": f"Sitemap: {A}\nSitemap: {B}".encode()}
+    found = harvest(robots | web, result=Complete(), site=SITE, emit="urls,sitemaps,sites")
+    assert {url: found.records[url] for url in (A, B)} == records
+    assert found.urls == [f"{SITE}{path}" for path in urls]
+    assert list(found.sites) == [SITE]
+
+
+def test_sitemaps_that_redirect_to_one_missing_page_leave(tmp_path: Path) -> None:
+    arguments = {"site": SITE, "store": str(tmp_path), "emit": "changes,sitemaps"}
+    robots = {f"{SITE}/robots.txt": f"Sitemap: {A}\nSitemap: {B}\nSitemap: {C}".encode(), C: plain("/3")}
+    webs = ({A: plain("/1"), B: plain("/2")}, *[{A: f"{SITE}/gone", B: f"{SITE}/gone"}] * 3)
+    runs = [harvest(robots | web, session=session_of(arguments), **arguments) for web in webs]
+    assert [run.changes for run in runs[:3]] == [set()] * 3
+    assert runs[3].changes == {("removed", f"{SITE}/1"), ("removed", f"{SITE}/2")}
 
 
 def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None:

@@ -404,7 +404,7 @@ def test_redirects(url: str, expected: NotFetched | None) -> None:
     begun(state)
     candidate = child(f"{A}/s.xml")
     assert [state.consider(one, 0.0) for one in (candidate, child(f"{A}/known.xml"))] == [None, None]
-    assert state.redirect(candidate, url) == expected
+    assert state.redirect(candidate, url, has_document=True) == expected
 
 
 def test_another_candidate_may_probe_where_a_redirect_found_nothing() -> None:
@@ -412,12 +412,13 @@ def test_another_candidate_may_probe_where_a_redirect_found_nothing() -> None:
     begun(state)
     candidate, other = child(f"{A}/s.xml"), child(f"{A}/other.xml")
     assert [state.consider(one, 0.0) for one in (candidate, other)] == [None, None]
-    assert state.redirect(candidate, f"{A}/page") is None
-    assert state.redirect(other, f"{A}/page") is not None
+    assert state.redirect(candidate, f"{A}/page", has_document=True) is None
+    assert state.redirect(other, f"{A}/page", has_document=True) is not None
     state.release(candidate, f"{A}/page")
-    assert state.redirect(other, f"{A}/page") is None
+    assert state.redirect(other, f"{A}/page", has_document=True) is None
     state.release(candidate, candidate.url)  # no redirect: the document stays claimed
-    assert state.redirect(other, candidate.url) is not None
+    assert state.redirect(other, candidate.url, has_document=True) is not None
+    assert state.redirect(other, candidate.url, has_document=False) is None
 
 
 def test_candidates_may_be_added_during_the_run_and_each_counts_once() -> None:
