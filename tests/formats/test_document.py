@@ -170,7 +170,7 @@ def test_relative_urls_without_a_base_are_reported() -> None:
     ("source", "error", "message"),
     [
         pytest.param("https://a.example/s.xml", ArgumentError, "use sitemap_harvest.harvest()", id="address"),
-        pytest.param(".", IsADirectoryError, "use harvest(site, root=folder)", id="folder"),
+        pytest.param(".", IsADirectoryError, "harvest(site, root=folder)", id="folder"),
         pytest.param("a.example/s.xml", FileNotFoundError, "for an address, use sitemap_harvest.harvest()", id="host"),
         pytest.param("<urlset/>", TypeError, "takes the bytes of a document, not its text", id="text"),
         pytest.param(StringIO("<urlset/>"), TypeError, "open it with 'rb'", id="text-file"),
