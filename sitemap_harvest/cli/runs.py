@@ -175,7 +175,7 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
 def _columns(site: str, run: Run) -> dict[str, Any]:
     changes = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in run.changes.items() if count)
     result = "" if run.result in {None, SiteResult.FOUND} else f" ({run.result})"
-    no_change = "none" if run.complete else "unknown" if result else "none found"
+    no_change = "none" if run.complete else "unknown" if result else "none known"
     return {
         "site": site,
         "run": run.id,

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sitemap_harvest.model import NO_ROBOTS, Difference, FoundBy, Kind, LeftSitemap, Outcome, StaleSitemap
+from sitemap_harvest.model import (
+    NO_ROBOTS,
+    Difference,
+    FoundBy,
+    Kind,
+    LeftSitemap,
+    Outcome,
+    StaleSitemap,
+    is_read_separately,
+)
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 from sitemap_harvest.urls import document_key
 
@@ -179,7 +188,7 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
             )
             for record in shown
         ),
-        "unread": sum(not _is_skipped(record, run) for record in shown),
+        "unread": sum(is_read_separately(record.reason) or not _is_skipped(record, run) for record in shown),
     }
 
 

@@ -18,6 +18,7 @@ from sitemap_harvest.model import (
     SitemapRecord,
     SiteResult,
     counts_in_words,
+    is_read_separately,
     left_out_in_words,
     requested_in_words,
     unread_in_words,
@@ -272,11 +273,15 @@ class Summary:
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
 
     def _note_unread(self, documents: Iterable[StaleSitemap]) -> None:
-        """Note those of *documents* whose response alone is no failure: suspect ones, or a robots.txt that is gone."""
+        """Note those of *documents* whose response alone is no failure.
+
+        They are suspect, redirect to another document, or are a robots.txt that is gone.
+        """
         noted = {document_key(one.url) for one in self.failed_documents}
         for one in documents:
             is_new = len(self.failed_documents) < _MOST_LISTED and document_key(one.url) not in noted
-            if is_new and one.outcome not in {Outcome.SKIPPED, Outcome.OUT_OF_SCOPE}:
+            is_on_purpose = one.outcome in {Outcome.SKIPPED, Outcome.OUT_OF_SCOPE}
+            if is_new and (is_read_separately(one.reason) or not is_on_purpose):
                 failed = FailedDocument(url=one.url, outcome=one.outcome, cause=None, reason=one.reason)
                 self._note_failed(failed, self.notes)
 

@@ -15,7 +15,7 @@ from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import Outcome
+from sitemap_harvest.model import Outcome, is_read_separately
 from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.urls import document_key
 
@@ -389,6 +389,9 @@ class SnapshotSession:
 
 
 def _is_left_out(row: SitemapRecord) -> bool:
-    """Whether the document of *row* belongs to the snapshot, and was not requested on purpose, such as by a filter."""
+    """Whether the document of *row* belongs to the snapshot, and was not requested on purpose, such as by a filter.
+
+    One that redirects to another document is not left out: the comparison counts its URLs.
+    """
     is_other = row.left is not None or (row.found_by.is_guess and row.rows_from is None)
-    return row.outcome in _NOT_REQUESTED and not row.complete and not is_other
+    return row.outcome in _NOT_REQUESTED and not row.complete and not is_other and not is_read_separately(row.reason)

@@ -11,7 +11,7 @@ from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.discovery.rules import CrossSubmissions, refuse
 from sitemap_harvest.discovery.site_state import Provenance, SiteState
 from sitemap_harvest.frontier.host_queue import Frontier
-from sitemap_harvest.model import Cause, FoundBy, Outcome
+from sitemap_harvest.model import READ_SEPARATELY, Cause, FoundBy, Outcome
 from sitemap_harvest.urls import document_key, host_of
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class SiteQueue:
         self._provenance.link(target, key)
         self.cross_submissions.note(replace(candidate, url=url))
         self.by_root[candidate.root].share(candidate, url, owner)
-        return NotFetched(Outcome.SKIPPED, f"the URL redirects to {url}, which is read separately")
+        return NotFetched(Outcome.SKIPPED, f"the URL redirects to {url}, {READ_SEPARATELY}")
 
     def release(self, candidate: Candidate, url: str) -> None:
         """Allow another candidate to fetch *url*, where the document of *candidate* was found but could not be used."""

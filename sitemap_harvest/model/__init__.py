@@ -67,6 +67,7 @@ from sitemap_harvest.model.problem import (
 )
 from sitemap_harvest.model.records import (
     NO_ROBOTS as NO_ROBOTS,
+    READ_SEPARATELY as READ_SEPARATELY,
     Cause as Cause,
     Evidence as Evidence,
     FoundBy as FoundBy,
@@ -76,4 +77,5 @@ from sitemap_harvest.model.records import (
     SitemapRef as SitemapRef,
     SiteRecord as SiteRecord,
     SiteResult as SiteResult,
+    is_read_separately as is_read_separately,
 )

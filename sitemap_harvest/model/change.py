@@ -181,7 +181,8 @@ class ChangeSummary(ItemRecord):
     purpose, such as by a filter, are among them only if they list known URLs. Documents that are listed and absent are
     among them in every run."""
     unread: int = 0
-    """Number of such documents, without those that were skipped on purpose."""
+    """Number of such documents, without those that were skipped on purpose. One that redirects to another document
+    counts while the snapshot has its URLs."""
     sitemaps_came: tuple[str, ...] = ()
     """Documents with URLs that the baseline did not have: the first 50 by URL."""
     sitemaps_left: tuple[LeftSitemap, ...] = ()

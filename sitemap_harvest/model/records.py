@@ -85,6 +85,8 @@ class Outcome(StrEnum):
 
 NO_ROBOTS = frozenset({Outcome.ABSENT, Outcome.NOT_A_SITEMAP})
 """The outcomes of a robots.txt that does not exist: servers may respond with a page in its place."""
+READ_SEPARATELY = "which is read separately"
+"""The end of the reason of a ``skipped`` document that redirects to another document of the run."""
 
 
 class Cause(StrEnum):
@@ -267,6 +269,11 @@ class Evidence:
     """The reason of the outcome, as text; ``None`` if it was read."""
     cause: Cause | None = None
     """Why there was no response; ``None`` if there was one."""
+
+
+def is_read_separately(reason: str | None) -> bool:
+    """Return whether *reason* means that the document redirects to another document of the run."""
+    return reason is not None and reason.endswith(READ_SEPARATELY)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

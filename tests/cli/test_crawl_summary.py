@@ -364,6 +364,7 @@ def stale(path: str, outcome: Outcome, reason: str) -> StaleSitemap:
             [
                 "Failed or incomplete:",
                 "  https://a.example/a.xml: HTTP 500",
+                "  https://a.example/c.xml: the URL redirects to https://a.example/b.xml, which is read separately",
                 "  https://a.example/robots.txt: HTTP 404",
                 "  https://a.example/s.xml: the reading is not accepted yet",
             ],
@@ -381,9 +382,10 @@ def test_documents_that_are_counted_as_unread_are_named(limit: int | None, expec
         stale("/a.xml", Outcome.FAILED, "HTTP 500"),
         stale("/robots.txt", Outcome.ABSENT, "HTTP 404"),
         stale("/s.xml", Outcome.READ, "the reading is not accepted yet"),
+        stale("/c.xml", Outcome.SKIPPED, "the URL redirects to https://a.example/b.xml, which is read separately"),
         stale("/skipped.xml", Outcome.SKIPPED, "excluded by skip"),
     )
-    summary.add_snapshot(ChangeSummary(**CHANGES, unread=3, stale_sitemaps=unread), is_found=True)
+    summary.add_snapshot(ChangeSummary(**CHANGES, unread=4, stale_sitemaps=unread), is_found=True)
     lines = shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})
     start = lines.index("Failed or incomplete:")
     assert [line for line in lines[start:] if line.startswith(("Failed", "  "))] == expected

@@ -9,7 +9,7 @@ import pytest
 
 from sitemap_harvest import Kind, Outcome, UrlEntry
 from sitemap_harvest.diff import compare
-from sitemap_harvest.model import Alternate, Image, News
+from sitemap_harvest.model import READ_SEPARATELY, Alternate, Image, News
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 from tests.diff.snapshots import FRESH, NEVER, OLD, SITE, Doc, at, history
 
@@ -330,6 +330,9 @@ def test_entries_that_were_partly_read_are_not_stale(partly_read: int, stale: in
         assert (found.summary.stale, found.summary.stale_share, found.summary.unread) == (stale, share, 1)
 
 
+REDIRECTS = f"the URL redirects to {SITE}/b.xml, {READ_SEPARATELY}"
+
+
 @pytest.mark.parametrize(
     ("document", "arguments", "named", "unread"),
     [
@@ -343,6 +346,12 @@ def test_entries_that_were_partly_read_are_not_stale(partly_read: int, stale: in
         pytest.param(Doc(known=NEVER, outcome=Outcome.READ), {}, 1, 1, id="suspect"),
         pytest.param(Doc(known=NEVER, outcome=Outcome.SKIPPED, reason="skip"), {}, 0, 0, id="skipped"),
         pytest.param(Doc(["/1"], known=OLD, outcome=Outcome.SKIPPED, reason="skip"), {}, 1, 0, id="skipped-with-urls"),
+        pytest.param(
+            Doc(["/1"], known=OLD, outcome=Outcome.SKIPPED, reason=REDIRECTS), {}, 1, 1, id="redirects-to-another-one"
+        ),
+        pytest.param(
+            Doc(known=NEVER, outcome=Outcome.SKIPPED, reason=REDIRECTS), {}, 0, 0, id="redirects-and-never-had-urls"
+        ),
         pytest.param(Doc(known=NEVER, outcome=Outcome.OUT_OF_SCOPE), {}, 0, 0, id="out-of-scope"),
         pytest.param(
             Doc(["/1"], known=OLD, outcome=Outcome.SKIPPED, reason=NOT_ASKED_FOR), {}, 1, 1, id="the-run-ended-early"

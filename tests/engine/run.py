@@ -68,15 +68,20 @@ class Result:
 
 
 def harvest(
-    web: Web, *, session: SnapshotSession | None = None, result: Result | None = None, **arguments: str
+    web: Web,
+    *,
+    session: SnapshotSession | None = None,
+    result: Result | None = None,
+    summary: Summary | None = None,
+    **arguments: str,
 ) -> Result:
-    """Run the engine with *arguments* against *web*, and return *result* with its output."""
+    """Run the engine with *arguments* against *web*, and return *result* with its output; *summary* counts it."""
     config, options = RunConfig.of(arguments), HarvestSettings()
     result = result or Result()
     parts = RunParts(
         config=config,
         options=options,
-        summary=Summary(),
+        summary=summary or Summary(),
         sites=site_queue(config, options, per_host=8, depth_limit=0),
         in_flight=InFlight(most=options.bodies, small=options.bodies // 64),
         session=session,

@@ -9,6 +9,7 @@ import pytest
 
 from sitemap_harvest import Outcome, SitemapRecord, SiteRecord, open_store
 from sitemap_harvest.engine import snapshot_session
+from sitemap_harvest.engine.run_summary import Summary
 from tests.documents import index, urlset
 from tests.engine.run import Result, Web, harvest, session_of
 
@@ -192,6 +193,27 @@ def test_documents_in_checkpoints_are_counted(tmp_path: Path, monkeypatch: pytes
     harvest(Watched(pages), session=session, **arguments)
     assert list(counts.values()) == [0, 0, 2, 2, 4]
     assert session.checkpointed == 0, "the snapshot is stored"
+
+
+def test_a_listed_sitemap_that_redirects_to_another_one_is_unread_until_its_urls_are_removed(tmp_path: Path) -> None:
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    arguments = {"site": SITE, "store": str(tmp_path), "emit": "changes"}
+    robots = {f"{SITE}/robots.txt": f"Sitemap: {a}\nSitemap: {b}".encode()}
+    webs = [{a: plain("/1"), b: plain("/2")}, *[{a: b, b: plain("/2")}] * 4]
+    found = []
+    for web in webs:
+        summary = Summary()
+        result = harvest(robots | web, session=session_of(arguments), summary=summary, **arguments)
+        run = open_store(str(tmp_path)).latest(SITE).run
+        found.append((summary.has_failed, summary.notes.first, summary.unread_documents, run.complete, result.changes))
+    unread = (True, [f"{a}: the URL redirects to {b}, which is read separately"], 1, False, set())
+    assert found == [
+        (False, [], 0, True, set()),
+        unread,
+        unread,
+        (False, [], 0, True, {("removed", f"{SITE}/1")}),
+        (False, [], 0, True, set()),  # all URLs of the site are known, although it still lists the sitemap
+    ]
 
 
 def test_a_pipeline_that_changes_a_record_does_not_change_what_the_run_stores(tmp_path: Path) -> None:
