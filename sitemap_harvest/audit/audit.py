@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
-from sitemap_harvest.audit.problems import MAY_BE_LISTED, MAY_LIST_MORE, NAMED, PROBLEMS, places, problem_in_words
+from sitemap_harvest.audit.problems import MAY_BE_LISTED, MAY_LIST_MORE, PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, MostFrequent, RuleOptions, shortened
 from sitemap_harvest.audit.trust import lastmod_trust
+from sitemap_harvest.diff.documents import unread_documents
 from sitemap_harvest.model import (
     CATALOGUE,
     AuditSummary,
@@ -46,11 +47,6 @@ _COLUMNS = {
 }  # that a query may return
 _NO_ROWS = f"select {', '.join(f'null::{kind} as {name}' for name, kind in _COLUMNS.items())} where false"
 _SAMPLE = "{'loc': loc, 'sitemap': sitemap, 'position': position, 'value': value, 'line': line}"
-_DOCUMENTS = f"""
-    select count(*), count(*) filter (
-        {NAMED} and outcome not in ('read', 'unchanged', 'out-of-scope') and not (outcome = 'skipped' and complete)
-    ) from sitemaps
-"""  # noqa: S608 - our own condition
 _HAS_READ = """
     from sitemaps
     where outcome in ('read', 'unchanged', 'partial', 'too-large') or (outcome = 'skipped' and complete) limit 1
@@ -140,7 +136,8 @@ class Audit:
         with self._loaded() as dataset:
             entries = dict(dataset.rows("select sitemap, count(*) from urls group by 1"))
             self._urls = sum(entries.values())
-            (self._documents, self._unread) = dataset.rows(_DOCUMENTS)[0]
+            self._documents = dataset.rows("select count(*) from sitemaps")[0][0]
+            self._unread = unread_documents(self._snapshot)
             self._has_read = bool(dataset.rows(_HAS_READ))
             self._is_partial = bool(dataset.rows(f"{MAY_LIST_MORE} limit 1"))
             missing = self._missing(dataset)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sitemap_harvest.audit.rule import shortened
-from sitemap_harvest.model import CATALOGUE
+from sitemap_harvest.model import CATALOGUE, READ_SEPARATELY
 
 _MAX_EXCERPT_CHARS = 80
 
@@ -28,7 +28,8 @@ _READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in
 MAY_LIST_MORE = f"""
     from sitemaps
     where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')
-            or (outcome = 'skipped' and not complete)
+            or (outcome = 'skipped' and not complete
+                and not (entries = 0 and coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)))
             or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and {NAMED}))
         and not (parent is null and ends_with(url, '/robots.txt') and exists ({_READ_ROBOTS}))
 """

@@ -192,6 +192,11 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
     }
 
 
+def unread_documents(snapshot: Snapshot) -> int:
+    """Return the number of documents that the run of *snapshot* did not read completely, as comparisons count them."""
+    return int(staleness(SnapshotDocuments.of(snapshot), snapshot.run)["unread"])
+
+
 def _is_missing(record: Record, ledger: SnapshotDocuments) -> bool:
     """Whether the document is listed, but absent. After some runs, it counts as empty, or leaves the snapshot.
 

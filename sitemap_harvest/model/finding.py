@@ -149,7 +149,8 @@ class AuditSummary(ItemRecord):
     sitemaps: int
     """Documents that were checked."""
     unread: int = 0
-    """Those of them that could not be read, or only in part: the audit does not know what else is wrong in them."""
+    """Documents that could not be read, or only in part, as ``diff`` counts them: the audit does not know what else is
+    wrong in them."""
     sampled_pages: int | None = None
     """Pages in the sample of the probe; ``None`` without one."""
     probed_pages: int | None = None

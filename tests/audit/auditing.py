@@ -94,13 +94,13 @@ def found_on_web(path: Path, rule: str, *webs: Web) -> list[Finding]:
     return of_rule([*audit_of_web(path, *webs, rules=[RULES[rule]], site=SITE).findings()], rule)
 
 
-def audit_of_web(path: Path, *webs: Web, rules: Sequence[AuditRule] | None = None, **target: str) -> Audit:
-    """Return the audit of the last of several runs of the engine over *webs*; *target* is ``site`` or ``sitemap``.
+def audit_of_web(path: Path, *webs: Web, rules: Sequence[AuditRule] | None = None, **arguments: str) -> Audit:
+    """Return the audit of the last of several runs of the engine over *webs*, with *arguments*, such as ``site``.
 
     *rules*: if not all.
     """
     for web in webs:
-        arguments = {"store": str(path), "emit": "sites", **target}
+        arguments = {"store": str(path), "emit": "sites", **arguments}
         harvest(web, session=(session := session_of(arguments)), **arguments)
     (history,) = session.store.histories()
     return Audit(history.at("latest"), history, rules=rules)
