@@ -96,7 +96,8 @@ def classified(block: Block, documents: DocumentPairs) -> tuple[Found, dict[str,
     is_before, document = ~entries.is_after, entries.document
     was, is_ = entries.urls_with(is_before), entries.urls_with(entries.is_after)
     believed = entries.urls_with(entries.is_after & documents.believable[document])
-    whole = is_before & documents.was_whole[document]
+    is_partial = np.isin(block.row[entries.row], documents.partial_rows)
+    whole = is_before & documents.was_whole[document] & ~is_partial
     came, gone, stay = is_ & ~was, was & ~is_, was & is_
     known_gone = gone & entries.urls_with(whole)
     lasting = is_before & ~_expires(block, documents, entries)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sitemap_harvest.diff.changes import FOUND, Changes, written
 from sitemap_harvest.diff.classify import classified
@@ -69,13 +70,14 @@ def pending_rows(before: Snapshot, after: Snapshot, *, is_due: Callable[[str, in
     :data:`~sitemap_harvest.snapshots.store.tables.PENDING`.
     """
     known = before.pending
-    of_ranges = list(zip(known.since, known.runs, strict=True))
-    groups = [(after.run.id, 0), *dict.fromkeys(of_ranges)]  # missed since, runs so far
-    is_waiting = np.array([not is_due(*group) for group in groups])
+    of_ranges = list(zip(known.since, known.runs, known.partial, strict=True))
+    new = [(after.run.id, 0, False), (after.run.id, 0, True)]
+    groups = [*new, *dict.fromkeys(of_ranges)]  # missed since, runs so far, partial
+    is_waiting = np.array([not is_due(since, runs) for since, runs, _ in groups])
     if not is_waiting.any():
         return None
     rows, documents, positions = _missing(before, after)
-    group = np.zeros(len(rows), dtype=np.int64)
+    group = pc.is_null(before.sitemaps()["fresh_at"]).to_numpy()[documents].astype(np.int64)  # that of the new ones
     numbers = {group: number for number, group in enumerate(groups)}
     of_known = np.repeat([numbers[group] for group in of_ranges], known.row_ranges.count)
     _, found, at = np.intersect1d(rows, known.row_ranges.rows(), return_indices=True)
@@ -86,9 +88,9 @@ def pending_rows(before: Snapshot, after: Snapshot, *, is_due: Callable[[str, in
     urls = before.sitemaps()["url"]
     tables = []
     for part in np.split(order, np.flatnonzero(is_other) + 1) if len(order) else ():
-        since, runs = groups[group[part[0]]]
+        since, runs, partial = groups[group[part[0]]]
         facts = {"run": after.run.id, "document": urls[documents[part[0]]].as_py(), "since": since, "runs": runs + 1}
-        tables.append(row_ranges_table(PENDING, RowRanges.of(0, positions[part], rows[part]), **facts))
+        tables.append(row_ranges_table(PENDING, RowRanges.of(0, positions[part], rows[part]), **facts, partial=partial))
     return pa.concat_tables(tables) if tables else None
 
 

@@ -66,6 +66,8 @@ class SnapshotDocuments:
     """The record of each."""
     entries: dict[str, int]
     """Number of entries of each; only those with some."""
+    partial_rows: np.ndarray
+    """Ids of the pending rows of documents that had never been read completely when they listed the rows."""
     named: Callable[[], frozenset[str]]
     """Returns the keys of the documents that others name: read only if needed, as there may be many."""
 
@@ -79,7 +81,9 @@ class SnapshotDocuments:
         entries: dict[str, int] = {}
         for document in np.flatnonzero(counts).tolist():
             entries[urls[document]] = entries.get(urls[document], 0) + int(counts[document])
-        return cls(urls, _records(columns), entries, cache(snapshot.named_documents))
+        pending = snapshot.pending
+        partial_rows = pending.row_ranges.take(np.array(pending.partial, dtype=bool)).rows()
+        return cls(urls, _records(columns), entries, partial_rows, cache(snapshot.named_documents))
 
     def names(self, url: str) -> bool:
         """Whether a document of the snapshot names the document at *url*."""
@@ -115,6 +119,9 @@ class DocumentPairs:
     """Whether a URL that only it lists now was really added, rather than read for the first time."""
     was_whole: np.ndarray
     """Whether everything that it listed before came from a complete reading, so that nothing was an artifact."""
+    partial_rows: np.ndarray
+    """Ids of the rows before that no complete reading listed, although their document has been read completely since:
+    see :class:`SnapshotDocuments`. Not one for each document."""
     is_feed: np.ndarray
     """Whether it was a feed before."""
     reasons: list[str]
@@ -129,6 +136,7 @@ class DocumentPairs:
             urls,
             np.array([_is_believable(url, before, after.records) for url in urls], dtype=bool),
             np.array([one is not None and one.fresh_at is not None for one in were], dtype=bool),
+            before.partial_rows,
             np.array([one is not None and one.kind == Kind.FEED for one in were], dtype=bool),
             [_reason(url, after) for url in urls],
         )

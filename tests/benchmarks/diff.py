@@ -220,7 +220,7 @@ class Stored:
 
     @property
     def pending(self) -> Pending:
-        return Pending(RowRanges.joined([]), since=[], runs=[])
+        return Pending(RowRanges.joined([]), since=[], runs=[], partial=[])
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows by id. Row groups and columns without values are not read."""

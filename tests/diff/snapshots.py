@@ -80,7 +80,7 @@ class Memory:
 
     @property
     def pending(self) -> Pending:
-        return Pending(RowRanges.joined([]), since=[], runs=[])
+        return Pending(RowRanges.joined([]), since=[], runs=[], partial=[])
 
     def rows(self, wanted: Intervals, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         ids = wanted.ids()

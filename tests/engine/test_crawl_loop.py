@@ -16,6 +16,8 @@ from tests.engine.run import Result, Web, harvest, session_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sitemap_harvest.snapshots.store import Run
+
 SITE = "https://www.example.com"
 READ = ("read", None)
 
@@ -174,6 +176,29 @@ def test_the_second_run_with_a_store_reports_the_changes(tmp_path: Path) -> None
     assert run(plain("/b", "/c")) == Result(
         **expected, records={address: READ}, changes={("added", f"{SITE}/c"), ("removed", f"{SITE}/a")}
     )
+
+
+@pytest.mark.parametrize(
+    ("web", "counts"),
+    [
+        pytest.param({A: plain("/1")}, {"newly_known": 1, "pending": 1}, id="read-completely-without-it"),
+        pytest.param({f"{SITE}/robots.txt": f"Sitemap: {B}".encode()}, {"pending": 1}, id="no-longer-listed"),
+    ],
+)
+def test_a_url_that_only_incomplete_readings_listed_is_retracted_after_it_was_pending(
+    tmp_path: Path, web: Web, counts: dict[str, int]
+) -> None:
+    arguments = {"site": SITE, "store": str(tmp_path), "emit": "changes"}
+    robots = {f"{SITE}/robots.txt": f"Sitemap: {A}\nSitemap: {B}".encode()}
+    cut = plain("/x", "/1")[:-25]
+    webs = (robots | {A: cut, B: plain("/2")}, robots | web | {B: 503}, robots | web | {B: plain("/2")})
+    assert [harvest(one, session=session_of(arguments), **arguments).changes for one in webs] == [set()] * 3
+    found = [{kind: count for kind, count in run.changes.items() if count} for run in runs_of(arguments)]
+    assert found == [{}, counts, {"retracted": 1}]
+
+
+def runs_of(arguments: dict[str, str]) -> tuple[Run, ...]:
+    return open_store(arguments["store"]).history(SITE).runs
 
 
 def test_documents_in_checkpoints_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

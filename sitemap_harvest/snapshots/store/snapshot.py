@@ -36,6 +36,8 @@ class Pending(NamedTuple):
     """For each range, the id of the first run that did not find its URLs."""
     runs: list[int]
     """For each range, the number of runs that it has been pending."""
+    partial: list[bool]
+    """For each range, whether its document had never been read completely when it listed the rows."""
 
 
 class Snapshot:
@@ -114,18 +116,18 @@ class Snapshot:
         """The rows that no document lists any more, and whose removal is not certain yet."""
         table = self._history.table("pending", [self.run.id])
         if not table.num_rows:
-            return Pending(RowRanges.joined([]), [], [])
-        since, runs = (table.column(name).to_pylist() for name in ("since", "runs"))
+            return Pending(RowRanges.joined([]), [], [], [])
+        since, runs, partial = (table.column(name).to_pylist() for name in ("since", "runs", "partial"))
         urls = self.sitemaps().column("url").combine_chunks()
         document = pc.index_in(table.column("document"), urls).to_numpy().astype(np.int64)
-        return Pending(row_ranges_of(table, document), since, runs)
+        return Pending(row_ranges_of(table, document), since, runs, [one is True for one in partial])
 
     def pending_urls(self) -> Iterator[pa.RecordBatch]:
         """Yield the URLs of the pending rows: ``loc``, ``sitemap`` (the last document that listed it), ``since``.
 
         ``since`` is the id of the first run that did not find it. A URL appears once for each row.
         """
-        row_ranges, since, _ = self.pending
+        row_ranges, since, _, _ = self.pending
         _, first = np.unique(row_ranges.rows(), return_index=True)
         of_id = pa.array(since, pa.string()).take(pa.array(np.repeat(np.arange(len(since)), row_ranges.count)[first]))
         start = 0

@@ -36,10 +36,16 @@ ROW_RANGES = pa.schema(
 )
 """The rows that each document listed, as read by a run."""
 PENDING = pa.schema(
-    [*ROW_RANGES, pa.field("since", pa.string(), nullable=False), pa.field("runs", pa.int64(), nullable=False)]
+    [
+        *ROW_RANGES,
+        pa.field("since", pa.string(), nullable=False),
+        pa.field("runs", pa.int64(), nullable=False),
+        pa.field("partial", pa.bool_()),
+    ]
 )
 """Rows whose URL no document lists any more, stored until the removal is certain. ``document`` is the last one that
-listed it, ``since`` the id of the first run that did not find it, ``runs`` the number of runs it has been pending."""
+listed it, ``since`` the id of the first run that did not find it, ``runs`` the number of runs it has been pending.
+``partial``: whether the document had never been read completely when it listed them."""
 REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
 """The documents that each document named, as read by a run."""
 SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord), pa.field("robots_text", pa.string())])
@@ -220,7 +226,7 @@ def _missing(table: str, rows: int) -> dict[str, pa.Array]:
     return {column.name: empty_column(column, rows) for column in SCHEMAS[table]}
 
 
-def row_ranges_table(schema: pa.Schema, row_ranges: RowRanges, **facts: str | int) -> pa.Table:
+def row_ranges_table(schema: pa.Schema, row_ranges: RowRanges, **facts: str | int | bool) -> pa.Table:
     """Return *row_ranges* as a table with *schema*; *facts* are its columns with one value."""
     columns = {name: getattr(row_ranges, name) for name in ("position", "row", "count")}
     columns |= {name: pa.repeat(value, len(row_ranges.row)) for name, value in facts.items()}

@@ -340,7 +340,7 @@ def held(snapshot):
     locs_of = {
         row: loc for batch in batches for row, loc in zip(*(column.to_pylist() for column in batch), strict=True)
     }
-    row_ranges, since, runs = snapshot.pending
+    row_ranges, since, runs, _ = snapshot.pending
     facts = [
         fact for fact, count in zip(zip(since, runs, strict=True), row_ranges.count, strict=True) for _ in range(count)
     ]
