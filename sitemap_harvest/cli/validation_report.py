@@ -47,6 +47,7 @@ _KINDS = {
     Kind.XML: "other XML",
     Kind.BINARY: "binary file",
 }
+_NOT_SERVED = "Name another file, or replace this one with a sitemap."
 _PAGE = re.compile(r"(?:\A|/[^/.]*|\.html?)\Z", re.IGNORECASE)  # the path of a page, rather than of a sitemap
 _TEXT_AT, _SAMPLES_AT = 11, 13  # columns
 _WIDEST_TEXT = 100  # longer lines are hard to read
@@ -143,12 +144,13 @@ def _count(number: int, noun: str) -> str:
 
 
 def _fix(problem: Problem, found: Validation) -> str:
-    """Return how to fix *problem*: a page that is not meant to be a sitemap has nothing to fix."""
+    """Return how to fix *problem*: a page or file that is not meant to be a sitemap has nothing to fix."""
     url = found.final_url or found.url
     is_page = found.kind is Kind.HTML and problem.code == "document/not-a-sitemap" and _PAGE.search(urlsplit(url).path)
     if is_page and (site := site_of(url)):  # a file has none
         return f"Name the sitemap. To find and check the sitemaps of the site: {PROGRAM} audit {site}"
-    return CATALOGUE[problem.code].fix
+    is_other = problem.code in {"document/not-a-sitemap", "document/soft-404"}
+    return _NOT_SERVED if is_other and found.url.startswith("file:") else CATALOGUE[problem.code].fix
 
 
 def _show_problem(problem: Problem, kind: Kind | None, console: Console, *, fix: str) -> None:

@@ -139,7 +139,7 @@ class Probe:
         self._summary.left_out += sample.left_out
         self._summary.count("sitemap_harvest/probe/sample", len(sample))
         logger.info(
-            "Probe of %s: requesting %s of %s listed URLs (seed %d)%s",
+            "Probe of %s: requesting %s of %s listed pages (seed %d)%s",
             site.root,
             f"{len(sample):,}",
             f"{sample.listed:,}",

@@ -455,11 +455,11 @@ def test_an_impossible_address_for_a_file_is_rejected(arguments: tuple[str, ...]
         pytest.param("https://a.example/shop", "Name the sitemap. To find ", id="no-suffix"),
         pytest.param("https://a.example/shop.html?x=1", "Name the sitemap. To find ", id="html"),
         pytest.param("https://a.example/sitemap.xml", "Serve the sitemap at this URL", id="sitemap"),
-        pytest.param("file:///shop.html", "Serve the sitemap at this URL", id="file"),
+        pytest.param("file:///shop.html", "Name another file, or replace this one with a sitemap.\n", id="file"),
     ],
 )
-def test_the_fix_of_a_page_is_to_name_the_sitemap(url: str, fix: str) -> None:
+def test_the_fix_of_a_page_or_file_is_to_name_the_sitemap(url: str, fix: str) -> None:
     problem, text = Problem(code="document/not-a-sitemap", document=url, detail="html"), io.StringIO()
     show(Validation(target=url, url=url, kind=Kind.HTML, problems=(problem,)), Console(file=text, width=200))
     assert f"Fix: {fix}" in text.getvalue()
-    assert ("sitemap-harvest audit https://a.example\n" in text.getvalue()) is fix.startswith("Name")
+    assert ("sitemap-harvest audit https://a.example\n" in text.getvalue()) is fix.startswith("Name the")

@@ -191,13 +191,20 @@ def test_appended_rows_have_the_columns_of_the_file_in_its_order(crawl, tmp_path
     assert [row[1][:18] for row in rows[1:]] == ["https://a.example/"] * 3
 
 
-@pytest.mark.parametrize("way", ["auto", "rows"])
-def test_a_field_that_the_header_lacks_is_left_out_and_counted(crawl, tmp_path, source, way):
+@pytest.mark.parametrize(
+    ("way", "given", "count", "left_out"),
+    [
+        ("auto", {}, 3, "2 values of the field priority are left out"),
+        ("rows", {}, 3, "2 values of the field priority are left out"),
+        ("auto", {"min_priority": 0.9}, 1, "1 value of the field priority is left out"),
+    ],
+)
+def test_a_field_that_the_header_lacks_is_left_out_and_counted(crawl, tmp_path, source, way, given, count, left_out):
     settings = {"FEED_EXPORT_FIELDS": "loc,priority", "SITEMAP_HARVEST_ITEMS": way}
-    run, rows = appended(crawl, tmp_path / "kept.csv", b"loc,mine\n", source, settings=settings, calm=False)
-    assert [len(row) for row in rows] == [2, 2, 2, 2]
-    assert [row[1] for row in rows[1:]] == ["", "", ""]
-    assert run.errors[-1].endswith("kept.csv: 2 values of the field priority are left out")
+    run, rows = appended(crawl, tmp_path / "kept.csv", b"loc,mine\n", source, settings=settings, calm=False, **given)
+    assert [len(row) for row in rows] == [2] * (count + 1)
+    assert [row[1] for row in rows[1:]] == [""] * count
+    assert run.errors[-1].endswith(f"kept.csv: {left_out}")
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "tsv", "xml", "parquet"])

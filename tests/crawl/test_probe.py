@@ -81,7 +81,7 @@ def test_a_page_is_requested_with_head_and_an_html_page_is_seen(probe):
     }
     assert values(pdf, "method", "status", "content_type", "title") == ("HEAD", 200, "application/pdf", None)
     assert sorted(of_pages(site)) == ["/a", "HEAD /a", "HEAD /f.pdf"]
-    assert f"Probe of {site.url}: requesting 2 of 2 listed URLs (seed 0)" in run.log
+    assert f"Probe of {site.url}: requesting 2 of 2 listed pages (seed 0)" in run.log
     stats = {name.removeprefix("sitemap_harvest/probe/"): n for name, n in run.stats.items() if "/probe/" in name}
     assert stats == {"sample": 2, "requests": 3, "pages": 2, "status/200": 2}
 
@@ -275,7 +275,7 @@ def test_a_sample_is_requested_with_its_seed(probe):
     pages = dict.fromkeys(numbered(60), PDF)
     found, site, run = probe(pages, probe=10, probe_seed=7)
     assert len(found) == len(of_pages(site)) == 10
-    assert f"Probe of {site.url}: requesting 10 of 60 listed URLs (seed 7)" in run.log
+    assert f"Probe of {site.url}: requesting 10 of 60 listed pages (seed 7)" in run.log
 
 
 def test_the_crawl_delay_of_the_site_applies_to_each_request_for_a_page(probe):
@@ -390,7 +390,7 @@ def test_requests_that_another_component_drops_get_a_record(probe):
 def test_a_probe_of_a_site_without_pages_ends(probe):
     found, _, run = probe({}, listed=[])
     assert found == {}
-    assert "requesting 0 of 0 listed URLs" in run.log
+    assert "requesting 0 of 0 listed pages" in run.log
 
 
 def test_a_wait_that_the_server_requires_is_kept_before_get(probe):

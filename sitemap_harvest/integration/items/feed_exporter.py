@@ -228,7 +228,8 @@ class FeedExporter(feedexport.FeedExporter):
                     _give_up(slot, f"{reason}{self._how_to_list_changes(slot)}")
                 return False
             for name, values in getattr(slot.exporter, "left_out", {}).items():
-                logger.error("%s: %s values of the field %s are left out", slot.uri, f"{values:,}", name)
+                text = f"1 value of the field {name} is" if values == 1 else f"{values:,} values of the field {name} are"
+                logger.error("%s: %s left out", slot.uri, text)
             self._report_missing(slot)
             file = self._get_file(slot)
             if not file.closed:  # some exporters close it
