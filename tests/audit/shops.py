@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 SHOP = SITE
 CLEAN = "https://clean.example"
 NOTHING = "https://nothing.example"
+EMPTY = "https://empty.example"
 HOSTILE = "https://hostile.example"
-SITES = (SHOP, CLEAN, NOTHING, HOSTILE)
+SITES = (SHOP, CLEAN, NOTHING, EMPTY, HOSTILE)
 INDEX = f"{SHOP}/index.xml"
 PRODUCTS = f"{SHOP}/products.xml"
 MISSING = f"{SHOP}/missing.xml"
@@ -56,6 +57,7 @@ def store(path: Path) -> Store:
     making.run({f"{CLEAN}/robots.txt": robots, f"{CLEAN}/sitemap.xml": clean}, site=CLEAN)
     making.facts = {}
     making.run({}, site=NOTHING, result="unreachable", reason="the host name cannot be resolved")
+    making.run({f"{EMPTY}/sitemap.xml": []}, site=EMPTY, result="found", reason="0 URLs in 1 document")
     making.run({f"{HOSTILE}/sitemap.xml": _hostile()}, site=HOSTILE)
     return making.store
 

@@ -68,6 +68,7 @@ def test_a_page_has_all_sections_in_order(audit: Callable[[str], SiteAudit], tmp
         pytest.param(shops.SHOP, "Needs fixing", "of 100", id="errors"),
         pytest.param(shops.CLEAN, "No problems found", "100", id="clean"),
         pytest.param(shops.NOTHING, "No URLs could be read", "no score", id="nothing"),
+        pytest.param(shops.EMPTY, "The sitemaps list no URLs", "no score", id="empty"),
     ],
 )
 def test_the_verdict_comes_first(
@@ -138,7 +139,7 @@ def test_several_sites_have_an_overview_with_a_link_to_each_page(
     overview = path / "index.html" if is_folder else path
     page = html.parse(overview).getroot()
     links = page.cssselect("#sites a")
-    assert [link.text for link in links][:1] == [shops.NOTHING]
+    assert [link.text for link in links][:2] == [shops.EMPTY, shops.NOTHING]
     assert {link.text for link in links} == set(shops.SITES)
     for link in links:
         file = overview.parent / link.get("href").replace("%20", " ")
@@ -147,6 +148,10 @@ def test_several_sites_have_an_overview_with_a_link_to_each_page(
         back = target.cssselect(".top a")[0].get("href").replace("%20", " ")
         assert (file.parent / back).resolve() == overview
     assert text_of(page, "#sites tbody:last-child").startswith(f"{shops.CLEAN} No problems found 100 0 0 0 1")
+    with_errors = len(page.cssselect("#sites tbody:not([data-errors='0'])"))
+    assert text_of(page, ".lead") == (
+        f"{with_errors} sites with errors, 1 without URLs that could be read, 1 with sitemaps that list no URLs."
+    )
 
 
 def test_an_audit_of_no_site_has_an_overview(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_the_overview_leads_to_each_page_and_back(page: Page, folder: Path) -> N
         page.get_by_role("link", name=site).click()
         assert page.locator("h1").inner_text() == site
         page.get_by_role("link", name="All sites").click()
-    assert page.title() == "Sitemap audit of 4 sites"
+    assert page.title() == "Sitemap audit of 5 sites"
 
 
 def test_hostile_texts_do_nothing(page: Page, folder: Path) -> None:

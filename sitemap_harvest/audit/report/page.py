@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.audit.explanation import explanation_of
 from sitemap_harvest.audit.facts import LeftOut
+from sitemap_harvest.model import SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +30,8 @@ class AuditVerdict(StrEnum):
 
     FAILED = "failed"
     """No URL was read."""
+    EMPTY = "empty"
+    """All documents were read completely, and list no URL."""
     ERROR = "error"
     """The most severe finding is an error."""
     WARNING = "warning"
@@ -39,6 +42,7 @@ class AuditVerdict(StrEnum):
 
 _HEADLINES = {
     AuditVerdict.FAILED: "No URLs could be read",
+    AuditVerdict.EMPTY: "The sitemaps list no URLs",
     AuditVerdict.ERROR: "Needs fixing",
     AuditVerdict.WARNING: "Works, with flaws",
     AuditVerdict.NOTICE: "Good, could be better",
@@ -186,7 +190,9 @@ def page_of(audit: SiteAudit) -> SitePage:
 
 def _verdict(audit: SiteAudit) -> AuditVerdict:
     if not audit.summary.urls:
-        return AuditVerdict.FAILED
+        facts = audit.facts
+        is_empty = facts is not None and facts.result == SiteResult.FOUND and facts.run.complete
+        return AuditVerdict.EMPTY if is_empty else AuditVerdict.FAILED
     if not audit.rules:
         return AuditVerdict.PASSED
     return AuditVerdict(str(min((total.severity for total in audit.rules.values()), key=lambda one: one.rank)))
