@@ -228,8 +228,8 @@ class FeedExporter(feedexport.FeedExporter):
                     _give_up(slot, f"{reason}{self._how_to_list_changes(slot)}")
                 return False
             for name, values in getattr(slot.exporter, "left_out", {}).items():
-                text = f"1 value of the field {name} is" if values == 1 else f"{values:,} values of the field {name} are"
-                logger.error("%s: %s left out", slot.uri, text)
+                counted, verb = ("1 value", "is") if values == 1 else (f"{values:,} values", "are")
+                logger.error("%s: %s of the field %s %s left out", slot.uri, counted, name, verb)
             self._report_missing(slot)
             file = self._get_file(slot)
             if not file.closed:  # some exporters close it
