@@ -95,6 +95,7 @@ def _record(url: str, run: str, *, entries: int, **facts: Any) -> SitemapRecord:
         complete=True,
         rows_from=run,
         fresh_at=_BEGIN,
+        fresh_run=run,
         read_at=_BEGIN,
     )
 

@@ -178,6 +178,7 @@ def names(number: np.ndarray, side: str, options: argparse.Namespace) -> pa.Stri
 class Run:
     id: str
     urls: int
+    partly_read: int = 0
     started_at: datetime = START
     arguments: dict[str, str] = field(default_factory=dict)
 
@@ -204,7 +205,8 @@ class Stored:
             parts.append(RowRanges.of(index, np.arange(1, len(ids) + 1), ids))
             urls += names(number[:1], side, options).to_pylist()
         row_store = [parquet(options, name) for name in ("before", "new")[: 1 + (side == "after")]]
-        return cls("https://www.example.com", Run(side, options.rows), row_store, ledger(urls), RowRanges.joined(parts))
+        run = Run(side, options.rows)
+        return cls("https://www.example.com", run, row_store, ledger(urls, side), RowRanges.joined(parts))
 
     def sitemaps(self) -> pa.Table:
         return self.ledger
@@ -264,7 +266,8 @@ def read_group(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> pa.T
     return table
 
 
-def ledger(urls: list[str]) -> pa.Table:
+def ledger(urls: list[str], run: str) -> pa.Table:
+    """Return the records of documents that *run* has read completely."""
     records: list[Any] = [
         SitemapRecord(
             url=url,
@@ -273,7 +276,10 @@ def ledger(urls: list[str]) -> pa.Table:
             found_by=FoundBy.ROBOTS,
             kind=Kind.SITEMAP,
             outcome=Outcome.READ,
+            complete=True,
+            rows_from=run,
             fresh_at=START + timedelta(minutes=1),
+            fresh_run=run,
         )
         for url in urls
     ]

@@ -96,7 +96,7 @@ class Keeper:
             self._keep_index(writer, now)
         for url, record in self._ledger.items():
             if url not in changed and day:
-                self._ledger[url] = _unchanged(record, now)
+                self._ledger[url] = _unchanged(record, run)
         changes = compare(writer.before, writer.seal(list(self._ledger.values()), run))
         writer.publish(dataclasses.replace(run, urls=changes.summary.urls_after), changes.batches())
         compact(self._store.history(SITE))
@@ -128,6 +128,7 @@ class Keeper:
             complete=True,
             rows_from=writer.run_id,
             fresh_at=now,
+            fresh_run=writer.run_id,
             read_at=now,
         )
         self._ledger[url] = record
@@ -150,9 +151,17 @@ class Keeper:
         self.rows.append(batch.filter(pa.array(is_new)).select(list(ROW_COLUMNS)))
 
 
-def _unchanged(record: SitemapRecord, now: datetime) -> SitemapRecord:
+def _unchanged(record: SitemapRecord, run: Run) -> SitemapRecord:
+    now = run.started_at
     return dataclasses.replace(
-        record, outcome=Outcome.UNCHANGED, status=304, bytes_downloaded=0, fetched_at=now, fresh_at=now, seconds=0.1
+        record,
+        outcome=Outcome.UNCHANGED,
+        status=304,
+        bytes_downloaded=0,
+        fetched_at=now,
+        fresh_at=now,
+        fresh_run=run.id,
+        seconds=0.1,
     )
 
 
