@@ -71,7 +71,8 @@ def add_options(parser: ActionParser) -> None:
     )
     output.add_output(parser)
     audit_reports.add_report(parser)
-    spider_options.add_arguments(parser, but={"store", "at", "probe", "probe_seed", "details"})
+    parser.add_argument("--emit", help=argparse.SUPPRESS)  # which explains itself
+    spider_options.add_arguments(parser, but={"store", "at", "probe", "probe_seed", "details", "emit"})
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
@@ -88,6 +89,12 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         given = output.parsed_option("--fail-on", opts.fail_on, value_parsers.choice(*Severity, output.NEVER))
         if given != output.NEVER:
             limit = reports.fail_on = Severity(given)
+    if (kinds := opts.spargs.get("emit") if opts.emit is None else opts.emit) is not None:
+        message = (
+            f"--emit {kinds}: this command writes findings, or with --details their occurrences; "
+            f"for other kinds of items, use sitemap-harvest crawl TARGET --emit {kinds} -O FILE"
+        )
+        raise ArgumentError("--emit", kinds, "not given", message=message)
     options = HarvestSettings.from_settings(settings)
     opts.details = _details(opts)
     probe = _probe(opts)

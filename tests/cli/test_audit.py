@@ -288,6 +288,13 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param([SITE, "--at", "x"], "'x' is not a run", id="no-run"),
         pytest.param([SITE, "-a", "limit=1"], "--store audits stored snapshots, so --limit has", id="argument"),
+        pytest.param([SITE, "--emit", "trust"], "--emit trust: this command writes findings, or with", id="emit"),
+        pytest.param(
+            ["https://c.example", "-a", "emit=trust", "-O", "f.csv"],
+            "--emit trust: this command writes findings, or with --details their occurrences; for other kinds of "
+            "items, use scrapy harvest crawl TARGET --emit trust -O FILE\n",
+            id="emit-as-an-argument",
+        ),
         pytest.param([SITE, "--since", "7d"], "--store audits stored snapshots, so --since has", id="option"),
         pytest.param(
             [SITE, "--probe", "1", "-a", "probe=2"], "--probe 1 and -a probe=2 contradict each other", id="probe-twice"
