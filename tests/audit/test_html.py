@@ -242,9 +242,15 @@ def test_a_page_has_room_for_the_most_severe_findings() -> None:
 def test_a_sample_about_several_occurrences_hides_none(tmp_path: Path) -> None:
     share = finding("page/error-share", count=2, sitemap=None, samples=(sample(sitemap=None, value="2 of 4 pages"),))
     page = written(tmp_path / "a.html", audited(share, finding("url/fragment", count=2, samples=(sample("x"),))))
-    assert [text_of(one, ".rest") for one in page.cssselect(".places") if one.cssselect(".rest")] == [
-        "The first 1 of 2"
-    ]
+    assert [text_of(one, ".rest") for one in page.cssselect(".places") if one.cssselect(".rest")] == ["The first of 2"]
+
+
+def test_a_sample_about_a_site_names_the_sitemap_of_its_entry(tmp_path: Path) -> None:
+    twice = finding(
+        "url/duplicate-across-sitemaps", sitemap=None, samples=(sample(f"{SITE}/a", position=2, value="v"),)
+    )
+    page = written(tmp_path / "a.html", audited(twice))
+    assert text_of(page, ".locs li") == "/a v entry 2 of /sitemap.xml"
 
 
 def test_a_file_is_shown_as_it_is_named(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ ALLOWED = {
 def test_each_rule_is_a_test_case() -> None:
     audit = audited(
         finding("sitemap/empty", samples=(sample(f"{SITE}/a", position=3, value="v"), sample(line=7))),
-        finding("url/fragment", Severity.WARNING, sitemap=None),
+        finding("url/fragment", Severity.WARNING, sitemap=None, samples=(sample(f"{SITE}/b", position=2),)),
         checked=["sitemap/empty", "url/fragment", "url/unescaped"],
         change_flapping="there is no earlier run of the site",
     )
@@ -39,7 +39,8 @@ def test_each_rule_is_a_test_case() -> None:
   (line 7)</failure>
     </testcase>
     <testcase classname="https://www_example_com.url" name="url/fragment" time="0">
-      <system-out>warning: https://www.example.com: the message</system-out>
+      <system-out>warning: https://www.example.com: the message
+  https://www.example.com/b (entry 2 of https://www.example.com/sitemap.xml)</system-out>
     </testcase>
     <testcase classname="https://www_example_com.url" name="url/unescaped" time="0"/>
     <testcase classname="https://www_example_com.change" name="change/flapping" time="0">

@@ -21,7 +21,8 @@ def rendered(text: bytes) -> html.HtmlElement:
 def test_the_report_has_a_table_and_details() -> None:
     samples = (sample(f"{SITE}/a#b", position=3), sample(value="with", position=12))
     found = finding("url/fragment", message="4 URLs with a fragment", count=4, samples=samples)
-    mild = finding("loc/relative", Severity.NOTICE, sitemap=None, samples=(sample(value="the message"),))
+    of_site = (sample(value="the message"), sample(f"{SITE}/c", position=2))
+    mild = finding("loc/relative", Severity.NOTICE, sitemap=None, samples=of_site)
     audit = audited(mild, found, change_flapping="there is one run", change_gone="there is one run")
     audit.summary.lastmod_trust = 70
     assert (
@@ -57,6 +58,7 @@ Fix: List the URL without the fragment. Give views of an application that have o
 The URL is relative; it was resolved against the URL of the document.
 
 - `https://www.example.com`: `the message`
+  - `https://www.example.com/c`, entry 2 of `/sitemap.xml`
 
 Fix: Write the full URL, with https:// and the host.
 

@@ -348,7 +348,7 @@ def test_a_url_in_several_sitemaps(content: dict[str, Any], tmp_path: Path) -> N
         SITEMAP,
         1,
         f"{SITE}/a",
-        f"first in {OTHER}",
+        f"also in {OTHER}",
     )
 
 

@@ -93,5 +93,7 @@ def _lines(finding: Finding) -> Iterator[str]:
     for sample in finding.samples:
         places = [("entry", sample.position), ("line", sample.line)]
         where = ", ".join(f"{name} {number}" for name, number in places if number is not None)
+        if where and sample.sitemap and sample.sitemap != finding.sitemap:
+            where += f" of {sample.sitemap}"
         parts = [sample.loc, sample.value, where and f"({where})"]
         yield f"  {' '.join(part for part in parts if part)}"

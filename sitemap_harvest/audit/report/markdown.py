@@ -82,7 +82,7 @@ def _details(findings: list[Finding], where: str) -> str:
     lines = [f"\n<details><summary><code>{rule}</code>{where}</summary>\n", as_markdown(known.title), ""]
     for finding in findings[:_MOST_FINDINGS]:
         lines.append(f"- {_code(_place(finding))}: {_code(finding.message)}")
-        lines += [f"  - {text}" for sample in finding.samples if (text := _sample(sample, finding.message))]
+        lines += [f"  - {text}" for sample in finding.samples if (text := _sample(sample, finding))]
     if known.fix:
         lines += ["", f"Fix: {as_markdown(known.fix)}"]
     return "\n".join([*lines, "\n</details>\n"])
@@ -109,13 +109,15 @@ def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[str]:
     yield "\n".join([f"\n<details><summary>Not checked: {count}</summary>\n", *lines, "\n</details>\n"])
 
 
-def _sample(sample: FindingSample, message: str) -> str:
-    """Return what *sample* adds to the *message* of its finding; empty if nothing."""
-    texts = [_code(text) for text in (sample.loc, sample.value) if text and text not in message]
+def _sample(sample: FindingSample, finding: Finding) -> str:
+    """Return what *sample* adds to the message of its *finding*; empty if nothing."""
+    texts = [_code(text) for text in (sample.loc, sample.value) if text and text not in finding.message]
     numbers = (("line", sample.line), ("entry", sample.position))
     places = [f"{name} {number}" for name, number in numbers if number is not None][:1]
     if places and not texts and sample.value:
         texts = [_code(sample.value)]  # a place alone says little
+    if places and sample.sitemap and sample.sitemap != finding.sitemap:
+        places[0] += f" of {_code(sample.sitemap.removeprefix(finding.site) or sample.sitemap)}"
     return ", ".join(texts + places)
 
 

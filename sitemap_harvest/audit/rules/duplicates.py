@@ -60,7 +60,7 @@ def duplicate_across_sitemaps() -> str:
             left join media on media.document = one.document and media.position = one.position
             where one.key_hash in (from shared)
         )
-        select sitemap, loc, position, 'first in ' || first_sitemap as value
+        select sitemap, loc, position, 'also in ' || first_sitemap as value
         from (
             select *, first_value(sitemap) over listings as first_sitemap,
                 first_value(document) over listings as first_document
