@@ -593,7 +593,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="A line contains more than a single URL; only the URLs in it were read.",
         cause="A table, bullets or quotes, or several URLs on a line.",
         consequence="Search engines treat the whole line as a URL, and reject it.",
-        fix="Write one URL per line, and nothing else.",
+        fix="Write one URL per line, and nothing else. Of a table, such as CSV, export only the column of the URLs.",
     ),
     "text/line-too-long": _loss(
         meaning="A line has more than a million characters; it was left out.",
