@@ -292,7 +292,7 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param(
             ["https://c.example", "-a", "emit=trust", "-O", "f.csv"],
             "--emit trust: this command writes findings, or with --details their occurrences; for other kinds of "
-            "items, use scrapy harvest crawl TARGET --emit trust -O FILE\n",
+            "items, use sitemap-harvest crawl TARGET --emit trust -O FILE\n",
             id="emit-as-an-argument",
         ),
         pytest.param([SITE, "--since", "7d"], "--store audits stored snapshots, so --since has", id="option"),
