@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.escape import visible
-from sitemap_harvest.model import Outcome
+from sitemap_harvest.model import Outcome, counted
 from sitemap_harvest.text_width import cell_len, middle_cut
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _summary(result: HarvestResult) -> tuple[str, list[str]]:
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.documents.items())
     complete = f"limit {limit} was reached" if limit == str(counts.urls) else "complete"
     state = complete if result.complete else f"not complete ({report.verdict})"
-    urls, documents = _counted(counts.urls, "URL"), _counted(sum(counts.documents.values()), "document")
+    urls, documents = counted(counts.urls, "URL"), counted(sum(counts.documents.values()), "document")
     title = f"HarvestResult, {state}: {urls} from {documents}"
     exists = {one.url for one in report.failed_documents if one.outcome == Outcome.NOT_A_SITEMAP}  # not absent
     lines = [
@@ -105,11 +105,7 @@ def _sizes(result: HarvestResult) -> str:
 
 
 def _size(name: str, table: pa.Table) -> str:
-    return f"{name}: {_counted(table.num_rows, 'row')}, {table.num_columns} columns"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+    return f"{name}: {counted(table.num_rows, 'row')}, {table.num_columns} columns"
 
 
 def _head(name: str, table: pa.Table) -> tuple[list[str], list[list[str]]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.audit.crawl_columns import FIELDS
 from sitemap_harvest.cli import output
 from sitemap_harvest.errors import ArgumentError, there_is_no
+from sitemap_harvest.model import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -54,8 +55,6 @@ def opened(opts: argparse.Namespace) -> AbstractContextManager[CrawlExport | Non
 
     export = CrawlExport(opts.crawl_export, columns)
     fields = [f"{field}: {', '.join(names)}" for field, names in export.columns.items()]
-    skipped = f", {export.skipped:,} rows without a URL" if export.skipped else ""
-    output.tell(
-        f"{export.path}: {export.pages:,} page{'' if export.pages == 1 else 's'}{skipped}; columns: {'; '.join(fields)}"
-    )
+    skipped = f", {counted(export.skipped, 'row')} without a URL" if export.skipped else ""
+    output.tell(f"{export.path}: {counted(export.pages, 'page')}{skipped}; columns: {'; '.join(fields)}")
     return export

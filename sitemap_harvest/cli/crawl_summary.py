@@ -13,7 +13,7 @@ from sitemap_harvest.cli.tables import table_lines
 from sitemap_harvest.engine.exit_codes import RunOutcome, dropped_all
 from sitemap_harvest.engine.run_state import RUN
 from sitemap_harvest.engine.run_summary import Tally
-from sitemap_harvest.model import Outcome
+from sitemap_harvest.model import Outcome, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,7 +117,7 @@ def _problems_in_words(summary: Summary) -> str:
     by_count = sorted(summary.problems.items(), key=lambda pair: (-pair[1], pair[0]))
     most = ", ".join(f"{code} {count:,}" for code, count in by_count[:_MOST_PROBLEMS])
     left_out = len(by_count) - _MOST_PROBLEMS
-    return most + (f", and {left_out} more code{'' if left_out == 1 else 's'}" if left_out > 0 else "")
+    return most + (f", and {counted(left_out, 'more code')}" if left_out > 0 else "")
 
 
 def _ending(
@@ -137,7 +137,7 @@ def _ending(
         ended = f"The run was aborted{': ' if lost else ''}{'; '.join(lost)}{code}."
         if not checkpointed:
             return ended
-        documents = f"{checkpointed:,} document{'' if checkpointed == 1 else 's'}"
+        documents = counted(checkpointed, "document")
         return f"{ended} Run the same command again with --resume to reuse the {documents} that it had saved."
     run = f"Run {stats[RUN]}: " if RUN in stats else ""
     known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'} not read"
@@ -147,10 +147,11 @@ def _ending(
         if not summary.has_enough or outcome is not RunOutcome.WHOLE:
             words = _WORDS.get(outcome, "no URL was found")
             if dropped_all(summary, stats):
-                words = f"pipelines dropped all {stats['item_dropped_count']:,} items"
+                items = stats["item_dropped_count"]
+                words = "pipelines dropped the only item" if items == 1 else f"pipelines dropped all {items:,} items"
             facts.append(words)
         if summary.has_enough:
-            facts.append(f"the limit of {summary.urls:,} URL{'' if summary.urls == 1 else 's'} was reached")
+            facts.append(f"the limit of {counted(summary.urls, 'URL')} was reached")
     verb = "interrupted" if reason == _STOPPED else "ended"
     ended = f"{run}{verb} after {stats['elapsed_time_seconds']:,.1f} seconds{early}"
     ended = f"{ended[0].upper()}{ended[1:]}{': ' if facts else ''}{'; '.join(facts)}{code}."

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.cli.tables import fitted, table_lines
 from sitemap_harvest.escape import visible
-from sitemap_harvest.model import ChangeBatch, ChangeKind
+from sitemap_harvest.model import ChangeBatch, ChangeKind, counted
 from sitemap_harvest.text_width import cell_len, head_cut, middle_cut
 
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterat
     unchanged = "without a known change" if summary.stale or summary.unread or summary.pending else "unchanged"
     yield from fitted(f"URLs: {summary.urls_before:,} before, {after}, {summary.unchanged:,} {unchanged}", width)
     if summary.stale:
+        entries = "1 entry" if summary.stale == 1 else f"{summary.stale:,} entries"
         share = f"{summary.stale_share:.1%}{' of those that are not pending' if summary.pending else ''}"
-        yield from fitted(f"Not confirmed in this run: {summary.stale:,} entries ({share})", width)
+        yield from fitted(f"Not confirmed in this run: {entries} ({share})", width)
     elif summary.stale_sitemaps:
         yield "Not read completely in this run:"
     most = None if width is None else _MOST_DOCUMENTS
@@ -160,7 +161,7 @@ def _section_lines(sections: Mapping[str, Counter[str]], width: int | None) -> I
     total: Counter[str] = sum(sections.values(), Counter())
     rows = [*ranked[:most]]
     if more := ranked[most:]:
-        rows.append((f"{len(more):,} other sections", sum((counts for _, counts in more), Counter())))
+        rows.append((counted(len(more), "other section"), sum((counts for _, counts in more), Counter())))
     if len(rows) > 1:
         rows.append(("total", total))
     columns = [name for name in _COLUMNS if total[name]]

@@ -15,6 +15,7 @@ from sitemap_harvest.cli import output
 from sitemap_harvest.cli.plain import distinct, plain
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
+from sitemap_harvest.model import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -65,9 +66,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         if destination:
             rows = output.write(map(output.AnyBatch, batches), destination)
             if path != "-":
-                output.tell(f"{rows:,} row{'' if rows == 1 else 's'}")
+                output.tell(counted(rows, "row"))
             elif not opts.output and _is_redirected():
-                output.tell(f"The {rows:,} rows are TSV. For another format, add -o csv, or -o rows.csv for a file")
+                written = f"{counted(rows, 'row')} as TSV"
+                output.tell(f"{written}. For another format, add -o csv, or -o rows.csv for a file")
         else:
             _show(batches)
     return RunOutcome.WHOLE

@@ -15,7 +15,7 @@ from sitemap_harvest.config import value_parsers
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.escape import ascii_json
-from sitemap_harvest.model import SiteResult
+from sitemap_harvest.model import SiteResult, counted
 from sitemap_harvest.model.run import new_run_id
 from sitemap_harvest.snapshots.store import SiteLocks, compact, prune
 from sitemap_harvest.snapshots.store.cursors import cursors, drop, runs_held
@@ -127,9 +127,8 @@ def _verified(histories: Sequence[History]) -> str:
     """
     names = [{file.name for file in history.manifest.files if file.values is None} for history in histories]
     files, sites = sum(map(len, names)) + len(names), len(names)
-    found = "1 file" if files == 1 else f"{files:,} files"
     match = "matches its checksum" if files == 1 else "match their checksums"
-    return f"{found} of {sites:,} site{'' if sites == 1 else 's'} {match}"
+    return f"{counted(files, 'file')} of {counted(sites, 'site')} {match}"
 
 
 def _damaged(history: History) -> Iterator[str]:

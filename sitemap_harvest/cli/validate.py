@@ -26,7 +26,7 @@ from sitemap_harvest.formats.protocol import check
 from sitemap_harvest.integration import download_errors
 from sitemap_harvest.integration.fetch_spider import Fetched, FetchSpider
 from sitemap_harvest.integration.setting_types import check_setting_types
-from sitemap_harvest.model import Kind, Severity
+from sitemap_harvest.model import Kind, Severity, counted
 
 if TYPE_CHECKING:
     import argparse
@@ -96,7 +96,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         if opts.format == "text":
             show_closing(found, console)
     except KeyboardInterrupt:
-        output.tell(f"Interrupted: {len(found)} documents were validated.")
+        output.tell(f"Interrupted: {counted(len(found), 'document')} validated.")
         return RunOutcome.INTERRUPTED
     return outcome_of(found, opts.fail_on)
 

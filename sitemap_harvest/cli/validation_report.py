@@ -17,7 +17,7 @@ from rich.text import Text
 from sitemap_harvest.cli.parsers import PROGRAM
 from sitemap_harvest.cli.tables import NARROWEST, fitted, wrapped
 from sitemap_harvest.escape import ascii_json, visible
-from sitemap_harvest.model import CATALOGUE, Kind, Severity
+from sitemap_harvest.model import CATALOGUE, Kind, Severity, counted
 from sitemap_harvest.text_width import middle_cut
 from sitemap_harvest.urls import site_of
 
@@ -116,9 +116,9 @@ def show(found: Validation, console: Console) -> None:
 
 def show_closing(found: Sequence[Validation], console: Console) -> None:
     """Print one summary line for all documents."""
-    documents, unread = _count(len(found), "document"), sum(one.kind is None for one in found)
+    documents, unread = counted(len(found), "document"), sum(one.kind is None for one in found)
     kinds = Counter(problem.severity for one in found for problem in one.problems)
-    problems = ", ".join(_count(kinds[one], str(one)) for one in Severity if kinds[one])
+    problems = ", ".join(counted(kinds[one], str(one)) for one in Severity if kinds[one])
     line = f"{documents}{f', {unread:,} of them not read' if unread else ''}: {problems or 'no problems'}"
     if unread == len(found):
         line = f"{documents}, and none could be read" if found else "No sitemap was found in the targets."
@@ -129,7 +129,7 @@ def _facts(found: Validation, kind: Kind) -> Iterator[str]:
     yield _KINDS.get(kind, kind.value)
     if found.listed is not None and kind.is_readable:
         counts = ((getattr(found.listed, name), noun) for name, noun in _NOUNS.items())
-        yield ", ".join(_count(number, noun) for number, noun in counts if number) or "no URLs"
+        yield ", ".join(counted(number, noun) for number, noun in counts if number) or "no URLs"
     if kind is not Kind.BINARY:
         yield str(found.encoding)
     layers = f", compressed with {' in '.join(reversed(found.layers))}" if found.layers else ""
@@ -137,10 +137,6 @@ def _facts(found: Validation, kind: Kind) -> Iterator[str]:
     if kind.is_readable:
         complete = "complete" if found.complete else "incomplete"
         yield f"{complete} ({found.reason})" if found.reason else complete
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _fix(problem: Problem, found: Validation) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sitemap_harvest.discovery.well_known import WELL_KNOWN
-from sitemap_harvest.model import Cause, Evidence, FoundBy, Outcome, SiteResult
+from sitemap_harvest.model import Cause, Evidence, FoundBy, Outcome, SiteResult, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +32,7 @@ def search_outcome(site: SiteState, *, is_over: bool) -> SearchOutcome:
     if site.unavailable is not None:
         return SearchOutcome(SiteResult.UNFINISHED, site.unavailable)
     if site.lists:
-        urls = f"{site.urls:,} URL{'' if site.urls == 1 else 's'}"
-        lists = f"{site.lists:,} document{'' if site.lists == 1 else 's'}"
-        return SearchOutcome(SiteResult.FOUND, f"{urls} in {lists}")
+        return SearchOutcome(SiteResult.FOUND, f"{counted(site.urls, 'URL')} in {counted(site.lists, 'document')}")
     if site.shared_from is not None:
         return SearchOutcome(SiteResult.FOUND, f"the documents of this site were read for {site.shared_from}")
     if not is_over or site.limits:

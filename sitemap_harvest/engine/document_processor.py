@@ -18,7 +18,7 @@ from sitemap_harvest.engine.document_records import (
 from sitemap_harvest.engine.results import MOST_REFUSED_ROWS, UrlCounts
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
-from sitemap_harvest.model import FoundBy, Kind, Outcome, Problem
+from sitemap_harvest.model import FoundBy, Kind, Outcome, Problem, counted
 from sitemap_harvest.snapshots.conditional_requests import is_unchanged
 from sitemap_harvest.snapshots.merge_policy import is_exact
 
@@ -245,6 +245,7 @@ class DocumentProcessor:
         count = yield from self._results.consider(children, most=MOST_REFUSED_ROWS)
         if not count:
             return record
-        detail = f"{count:,} more listed documents are not requested, and have no record"
+        are, have = ("is", "has") if count == 1 else ("are", "have")
+        detail = f"{counted(count, 'more listed document')} {are} not requested, and {have} no record"
         problem = Problem(code="document/without-row", document=record.url, detail=detail, count=count)
         return replace(record, problems=(*record.problems, problem))

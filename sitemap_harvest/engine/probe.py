@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.engine.document_records import UNANSWERED
 from sitemap_harvest.engine.probed_page import ProbedPage
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.model import PageBatch, left_out_in_words, requested_in_words
+from sitemap_harvest.model import PageBatch, counted, left_out_in_words, requested_in_words
 from sitemap_harvest.snapshots.sample import PageSample
 from sitemap_harvest.snapshots.store import PageWriter
 from sitemap_harvest.urls import host_of
@@ -240,9 +240,9 @@ class Probe:
                     )
                 elif site.requested < site.done:
                     logger.info(
-                        "Probe of %s: %s pages: %s",
+                        "Probe of %s: %s: %s",
                         site.root,
-                        f"{site.done:,}",
+                        counted(site.done, "page"),
                         requested_in_words(site.done, site.requested, site.disallowed),
                         extra=fields("probe-done", site=site.root, pages=site.done, requested=site.requested),
                     )

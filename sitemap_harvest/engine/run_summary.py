@@ -17,6 +17,7 @@ from sitemap_harvest.model import (
     Outcome,
     SitemapRecord,
     SiteResult,
+    counted,
     counts_in_words,
     is_read_separately,
     left_out_in_words,
@@ -315,7 +316,7 @@ class Summary:
         if self.is_stored:
             return self.probe_in_words() or "audited stored snapshots"
         outcomes = ", ".join(f"{tally.documents:,} {outcome}" for outcome, tally in self.by_outcome())
-        line = f"{_counted(self.urls, 'URL')} from {_counted(self.documents, 'document')} ({outcomes or 'none'})"
+        line = f"{counted(self.urls, 'URL')} from {counted(self.documents, 'document')} ({outcomes or 'none'})"
         if sum(self.sites.values()) > 1:
             line += f"; {self.sites_in_words()}"
         if words := self.changes_in_words():
@@ -340,11 +341,11 @@ class Summary:
                 where = " in the documents that were read" if self.unread + self.partly_read else ""
                 words.append(f"since {self.since}: {counts or f'nothing has changed{where}'}")
                 if self.unread:
-                    words.append(f"of {_counted(self.unread, 'site')}, no document that lists URLs was read")
+                    words.append(f"of {counted(self.unread, 'site')}, no document that lists URLs was read")
                 if self.unread_documents:
                     words.append(unread_in_words(self.unread_documents))
         if self.first_snapshots:
-            words.append(f"{_counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
+            words.append(f"{counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
 
     def how_to_search(self) -> str:
@@ -361,30 +362,30 @@ class Summary:
         if not self.changes.total() or not compared:
             return ""
         words = ["sitemap-harvest", "diff", compared[0].site, "--store", store, "--after", str(compared[0].baseline)]
-        more = f" (and so for {_counted(len(compared) - 1, 'other site')})" if len(compared) > 1 else ""
+        more = f" (and so for {counted(len(compared) - 1, 'other site')})" if len(compared) > 1 else ""
         return f"{shlex.join(words)}{more}"
 
     def snapshots_in_words(self) -> str:
         """Return the contents of the stored snapshots as text; empty if none was stored."""
         if not self.stored:
             return ""
-        urls = f"{self.snapshot_urls:,} different URL{'' if self.snapshot_urls == 1 else 's'}"
+        urls = counted(self.snapshot_urls, "different URL")
         filtered = " before filters" if self.dropped else ""
         old = f"; {self.unconfirmed:,} of the entries are from earlier runs" if self.unconfirmed else ""
-        gone = f"; the removal of {_counted(self.pending, 'URL')} is pending" if self.pending else ""
-        text = f"stored {_counted(self.stored, 'snapshot')} with {urls}{filtered}{old}{gone}"
+        gone = f"; the removal of {counted(self.pending, 'URL')} is pending" if self.pending else ""
+        text = f"stored {counted(self.stored, 'snapshot')} with {urls}{filtered}{old}{gone}"
         if not self.other_ids:
             return text
         if self.stored == 1:
             return f"{text}; its run ID is {self.snapshots[0].run}, not that of this run"
         are = "has another run ID" if self.other_ids == 1 else "have other run IDs"
-        return f"{text}; {_counted(self.other_ids, 'snapshot')} {are} than this run: see sitemap-harvest runs"
+        return f"{text}; {counted(self.other_ids, 'snapshot')} {are} than this run: see sitemap-harvest runs"
 
     def probe_in_words(self) -> str:
         """Return the result of the probes as text; empty without one."""
         if not self.sampled:
             return ""
-        text = f"probe: {self.probed:,} of {_counted(self.sampled, 'page')}"
+        text = f"probe: {self.probed:,} of {counted(self.sampled, 'page')}"
         if self.requested < self.probed:
             text += f": {requested_in_words(self.probed, self.requested, self.disallowed)}"
         return f"{text}; {left_out_in_words(self.left_out)}" if self.left_out else text
@@ -393,7 +394,7 @@ class Summary:
         """Return the number of sites by result, as text."""
         by_count = sorted(self.sites.items(), key=lambda pair: (-pair[1], pair[0]))
         results = ", ".join(f"{count:,} {result}" for result, count in by_count)
-        return f"{_counted(sum(self.sites.values()), 'site')}: {results}"
+        return f"{counted(sum(self.sites.values()), 'site')}: {results}"
 
     def why_nothing(self) -> str:
         """Return why no URL was found, as text."""
@@ -419,10 +420,6 @@ def _in_order(note: str) -> list[tuple[int, str]]:
     """Return a key that sorts texts, and the numbers in them by value."""
     parts = re.split(r"([0-9]+)", note)  # every second one is a number
     return [(len(part.lstrip("0")), part.lstrip("0")) if at % 2 else (0, part) for at, part in enumerate(parts)]
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _was_read(record: SitemapRecord) -> bool:

@@ -15,7 +15,7 @@ from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import Outcome, is_read_separately
+from sitemap_harvest.model import Outcome, counted, is_read_separately
 from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
 from sitemap_harvest.urls import document_key
 
@@ -151,7 +151,7 @@ class SnapshotSession:
                 logger.info(
                     "%s: %s reused from the interrupted run %s",
                     history.site,
-                    f"{len(writer.kept):,} document{'' if len(writer.kept) == 1 else 's'}",
+                    counted(len(writer.kept), "document"),
                     run_id,
                     extra=fields("resumed", site=history.site, stored_as=run_id),
                 )

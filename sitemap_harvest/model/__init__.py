@@ -26,6 +26,7 @@ from sitemap_harvest.model.change import (
     MassChange as MassChange,
     Rename as Rename,
     StaleSitemap as StaleSitemap,
+    counted as counted,
     counts_in_words as counts_in_words,
     unread_in_words as unread_in_words,
 )

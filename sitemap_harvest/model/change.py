@@ -205,7 +205,7 @@ class ChangeSummary(ItemRecord):
     def in_words(self) -> str:
         """Return the changes in one line."""
         if self.baseline is None:
-            return f"first snapshot of {self.site}: {self.urls_after:,} URLs, nothing to compare them with"
+            return f"first snapshot of {self.site}: {counted(self.urls_after, 'URL')}, nothing to compare with"
         where = " in the documents that were read" if self.stale or self.unread else ""
         nothing = (
             "unknown, because no document that lists URLs was read" if self.stale_share == 1 else f"no change{where}"
@@ -213,6 +213,11 @@ class ChangeSummary(ItemRecord):
         unread = [unread_in_words(self.unread)] if self.unread else []
         words = "; ".join([", ".join(counts_in_words(self.counts)) or nothing, *unread])
         return f"{self.site} since {self.baseline}: {words}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return *number* and *noun*, which has an ``s`` added unless it is one, as text."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def counts_in_words(counts: Mapping[str, int]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sitemap_harvest.model.change import counted
 from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.page import left_out_in_words, requested_in_words
 from sitemap_harvest.model.problem import Severity  # noqa: TC001 - the schema is built from these annotations
@@ -200,19 +201,20 @@ class AuditSummary(ItemRecord):
 
     def _by_reason(self, *, in_part: bool) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
+        partly_checked = self.partly_checked
         for one in self.not_checked:
-            if (one.rule in self.partly_checked) is in_part:
+            if (one.rule in partly_checked) is in_part:
                 found.setdefault(one.reason, []).append(one.rule)
         return found
 
     def in_words(self) -> str:
         """Return the result in one line."""
         by_severity = [(self.errors, "error"), (self.warnings, "warning"), (self.notices, "notice")]
-        counts = [_counted(count, name) for count, name in by_severity if count]
+        counts = [counted(count, name) for count, name in by_severity if count]
         found = "no findings"
         if counts:
             findings = sum(count for count, _ in by_severity)
-            found = f"{_counted(findings, 'finding')} of {_counted(len(self.rules), 'rule')} ({', '.join(counts)})"
+            found = f"{counted(findings, 'finding')} of {counted(len(self.rules), 'rule')} ({', '.join(counts)})"
         unread = f" ({self.unread:,} not read completely, so the audit is partial)" if self.unread else ""
         pages = ""
         if self.sampled_pages is not None:
@@ -227,10 +229,6 @@ class AuditSummary(ItemRecord):
         partly = len(self.partly_checked)
         in_part = f", checked in part: {partly}" if partly else ""
         return (
-            f"{self.site}: {found} in {_counted(self.urls, 'URL')} of {_counted(self.sitemaps, 'document')}"
+            f"{self.site}: {found} in {counted(self.urls, 'URL')} of {counted(self.sitemaps, 'document')}"
             f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked) - partly}{in_part}"
         )
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -58,9 +58,10 @@ def test_exit_codes(summary: Summary, stats: dict[str, object], expected: int) -
     assert verdict(summary, stats).exit_code == expected
 
 
-def test_the_last_line_tells_that_pipelines_dropped_all_items() -> None:
-    last = shown(Summary(urls=2), FINISHED | {"item_dropped_count": 2, "elapsed_time_seconds": 1.0})[-1]
-    assert last.endswith(": pipelines dropped all 2 items (exit code 3).")
+@pytest.mark.parametrize(("dropped", "words"), [(1, "the only item"), (2, "all 2 items")])
+def test_the_last_line_tells_that_pipelines_dropped_all_items(dropped: int, words: str) -> None:
+    last = shown(Summary(urls=dropped), FINISHED | {"item_dropped_count": dropped, "elapsed_time_seconds": 1.0})[-1]
+    assert last.endswith(f": pipelines dropped {words} (exit code 3).")
 
 
 def test_an_error_in_the_log_gives_exit_code_4() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -225,7 +226,9 @@ def test_a_first_snapshot_is_marked_and_has_no_changes() -> None:
     with compare(None, only) as found:
         assert (len(found), list(found.batches())) == (0, [])
     assert found.summary == ChangeSummary(site=SITE, run="run-0", baseline=None, newly_known=3, urls_after=3)
-    assert found.summary.in_words() == f"first snapshot of {SITE}: 3 URLs, nothing to compare them with"
+    assert found.summary.in_words() == f"first snapshot of {SITE}: 3 URLs, nothing to compare with"
+    only_one = replace(found.summary, urls_after=1)
+    assert only_one.in_words() == f"first snapshot of {SITE}: 1 URL, nothing to compare with"
 
 
 def test_a_summary_as_text() -> None:

@@ -13,7 +13,7 @@ from lxml import etree
 
 from sitemap_harvest.audit.rule import RULES
 from sitemap_harvest.export import without_forbidden
-from sitemap_harvest.model import CATALOGUE
+from sitemap_harvest.model import CATALOGUE, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,17 +75,13 @@ def _add_findings(case: etree._Element, findings: list[Finding], audit: SiteAudi
         total = sum(count for severity, count in by_severity.items() if fails[severity] is is_failure)
         element = etree.SubElement(case, name)
         if is_failure:
-            more = f" (and {_more(total - 1)})" if total > 1 else ""
+            more = f" (and {counted(total - 1, 'more finding')})" if total > 1 else ""
             element.set("type", str(some[0].severity))
             element.set("message", without_forbidden(some[0].message + more))
         lines = [line for finding in some[:_MOST_FINDINGS] for line in _lines(finding)]
         if (left_out := total - len(some[:_MOST_FINDINGS])) > 0:
-            lines.append(f"and {_more(left_out)}")
+            lines.append(f"and {counted(left_out, 'more finding')}")
         element.text = without_forbidden("\n".join(lines))
-
-
-def _more(count: int) -> str:
-    return f"{count:,} more finding{'' if count == 1 else 's'}"
 
 
 def _lines(finding: Finding) -> Iterator[str]:

@@ -18,7 +18,7 @@ from sitemap_harvest import __version__
 from sitemap_harvest.audit.explanation import as_markdown, explanation_of
 from sitemap_harvest.audit.report.lines import lines_of
 from sitemap_harvest.escape import ascii_json, visible
-from sitemap_harvest.model import FindingSample, Severity
+from sitemap_harvest.model import FindingSample, Severity, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -166,7 +166,7 @@ def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[dict[str, Any]]:
         for one in summary.not_checked
     )
     for (rule, words, reason), count in sites.items():
-        where = f" ({count:,} site{'' if count == 1 else 's'})" if len(audits) > 1 else ""
+        where = f" ({counted(count, 'site')})" if len(audits) > 1 else ""
         text = _message(f"{rule} {words}, because {reason}{where}")
         yield _notification("note", text) | {"associatedRule": {"id": rule}}
 

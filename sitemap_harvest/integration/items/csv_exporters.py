@@ -81,7 +81,7 @@ class CsvExporter(BatchExporter, exporters.CsvItemExporter):
             return [text]
 
     def _follow_header(self, path: object) -> None:
-        """Take the columns of the file *path*, unless it is none."""
+        """Take the columns of the file *path*, if there is one of that name."""
         if not isinstance(path, str) or not Path(path).is_file():
             return
         self._written = names = self._read_header(Path(path), self.encoding, self._kwargs.get("delimiter", ","))

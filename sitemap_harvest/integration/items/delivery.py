@@ -22,7 +22,7 @@ from sitemap_harvest.engine.exit_codes import OUTPUT_ERRORS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.files import sync
-from sitemap_harvest.model import Change, ChangeBatch
+from sitemap_harvest.model import Change, ChangeBatch, counted
 from sitemap_harvest.snapshots.store.cursors import BEGINNING, Cursor, cursor_of, gap, move, runs_since
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Delivery:
         if not left:
             return
         site, reason = next(iter(left.items()))
-        more = f" and {len(left) - 1:,} more sites" if len(left) > 1 else ""
+        more = f" and {counted(len(left) - 1, 'more site')}" if len(left) > 1 else ""
         logger.warning(
             "The next run delivers the changes of %s%s to the consumer %s again: %s",
             site,
