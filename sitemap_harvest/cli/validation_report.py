@@ -47,7 +47,7 @@ _KINDS = {
     Kind.XML: "other XML",
     Kind.BINARY: "binary file",
 }
-_NOT_SERVED = "Name another file, or replace this one with a sitemap."
+_FIX_OF_FILE = "Name another file, or replace this one with a sitemap."
 _PAGE = re.compile(r"(?:\A|/[^/.]*|\.html?)\Z", re.IGNORECASE)  # the path of a page, rather than of a sitemap
 _TEXT_AT, _SAMPLES_AT = 11, 13  # columns
 _WIDEST_TEXT = 100  # longer lines are hard to read
@@ -146,7 +146,7 @@ def _fix(problem: Problem, found: Validation) -> str:
     if is_page and (site := site_of(url)):  # a file has none
         return f"Name the sitemap. To find and check the sitemaps of the site: {PROGRAM} audit {site}"
     is_other = problem.code in {"document/not-a-sitemap", "document/soft-404"}
-    return _NOT_SERVED if is_other and found.url.startswith("file:") else CATALOGUE[problem.code].fix
+    return _FIX_OF_FILE if is_other and found.url.startswith("file:") else CATALOGUE[problem.code].fix
 
 
 def _show_problem(problem: Problem, kind: Kind | None, console: Console, *, fix: str) -> None:

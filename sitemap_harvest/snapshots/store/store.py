@@ -88,8 +88,8 @@ class Run:
     """The last complete search for sitemaps, if it found none: the fields of
     :class:`~sitemap_harvest.discovery.past_search.PastSearch`; empty without one."""
     probe: Mapping[str, int] = field(default_factory=dict)
-    """Of the last probe of its pages: ``listed`` (different URLs that may be requested), ``sample`` (those in the
-    sample), ``seed``; empty without one."""
+    """Of the last probe of its pages: ``listed`` (different pages that may be requested), ``left_out`` (entries that
+    may not be requested), ``sample`` (pages in the sample), ``seed``; empty without one."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments and settings of the run that affect what is read or emitted."""
 
