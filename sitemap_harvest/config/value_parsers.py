@@ -103,9 +103,9 @@ def _paths(value: Any) -> tuple[str, ...]:
 
 
 def _whole_number(value: Any) -> int:
-    if (number := int(value)) != value and not isinstance(value, str):
-        raise ValueError(value)  # 10.5, which int() cuts
-    return number
+    if isinstance(value, float):
+        raise TypeError(value)  # int() would cut 10.5
+    return int(value)
 
 
 def _whole_or_all(value: Any) -> int:

@@ -304,7 +304,7 @@ def _json_default(value: Any) -> Any:
     if isinstance(value, (date, time)):  # and instants
         return value.isoformat()
     if isinstance(value, bytes):
-        return value.decode(errors="replace")
+        return value.decode(errors="backslashreplace")  # nothing is lost: \xff
     if isinstance(value, (Mapping, ItemRecord)):
         return dict(value.items())
     return _plain(value) if dataclasses.is_dataclass(value) else str(value)

@@ -191,6 +191,7 @@ def test_values_of_python_types_are_accepted(site: Site) -> None:
         pytest.param([5], {}, "argument targets=5: it must be a text or a path", id="number-in-list"),
         pytest.param("a.example", {"sinse": "7d"}, "did you mean since?", id="unknown"),
         pytest.param("a.example", {"since": "7"}, "argument since='7': it must be a date", id="value"),
+        pytest.param("a.example", {"limit": 10.0}, "argument limit=10.0: it must be a whole number", id="float"),
         pytest.param("a.example", {"force": True}, "argument force='yes': it requires a store", id="no-store"),
         pytest.param("a.example", {"root": "nowhere"}, "argument root='nowhere': it must be an existing", id="folder"),
         pytest.param("a.example", {"store": "x", "consumer": "c", "emit": "changes"}, "no delivery", id="consumer"),

@@ -194,7 +194,7 @@ QUIET = [
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        pytest.param('FEEDS={"b.jsonl": {"format": "jsn"}}', "FEEDS: Scrapy cannot write", id="format"),
+        pytest.param('FEEDS={"b.jsonl": {"format": "jsn"}}', "b.jsonl: unknown format; did you mean json", id="format"),
         pytest.param('FEEDS={"foo://b": {"format": "jsonl"}}', "FEEDS: Scrapy cannot write", id="scheme"),
         pytest.param("FEED_EXPORT_BATCH_ITEM_COUNT=5", "FEEDS: Scrapy cannot write", id="parts"),
         pytest.param("FEED_EXPORT_ENCODING=nope", "FEED_EXPORT_ENCODING is 'nope'; it must be", id="encoding"),
@@ -239,8 +239,8 @@ def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_th
 def test_two_kinds_in_one_output_are_a_usage_error_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "a.example", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
-    assert run.stderr.count("would contain several kinds of items; set item_classes for each feed") == 1
-    (feeds,) = re.findall(r"use -s (FEEDS='.*?')$", run.stderr, re.MULTILINE)
+    assert run.stderr.count("would contain several kinds of items; choose one kind, or set item_classes for each") == 1
+    (feeds,) = re.findall(r"-O: (FEEDS='.*?')$", run.stderr, re.MULTILINE)
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     run = harvest("crawl", "s.xml", "--emit", "urls,sitemaps", "-s", *shlex.split(feeds), *quiet, cwd=tmp_path)
     assert run.returncode == 0, run.stderr

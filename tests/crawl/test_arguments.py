@@ -70,7 +70,7 @@ def test_a_folder_replaces_a_site_and_nothing_is_fetched(serve, crawl, tmp_path)
         pytest.param({"site": "a.example/sitemap.xml"}, {}, ["use sitemap= for a document"], id="document"),
         pytest.param({"sites": "https://a.example"}, {}, ["use site= for a site"], id="sites-is-a-site"),
         pytest.param({"site": "a.example", "limit": "0"}, {}, ["limit='0'", "a whole number, 1 or more"], id="limit"),
-        pytest.param({"site": "a.example", "limit": 10.5}, {}, ["limit=10.5", "a whole number"], id="limit-and-a-half"),
+        pytest.param({"site": "a.example", "limit": "10.5"}, {}, ["limit='10.5'"], id="fraction"),
         pytest.param({"site": "a.example", "limit": "9" * 20}, {}, ["a whole number"], id="limit-of-20-digits"),
         pytest.param({"site": "a.example", "skip": "a{99999999999}"}, {}, ["a regular expression"], id="large-pattern"),
         pytest.param({"sitemap": "http://a.example:99999/s.xml"}, {}, ["a URL that begins with"], id="port"),

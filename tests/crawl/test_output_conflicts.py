@@ -70,3 +70,37 @@ def test_a_rejected_run_leaves_files_unchanged_even_without_the_addon(tmp_path):
     run = forked.scrapy("crawl", "sitemap", "-a", "limt=3", "-O", "urls.jsonl", cwd=tmp_path)
     assert "argument limt: unknown argument; did you mean limit? Valid arguments: site, sites," in run.stderr
     assert (tmp_path / "urls.jsonl").read_text() == "those of yesterday\n"
+
+
+@pytest.mark.parametrize(
+    ("feeds", "words"),
+    [
+        pytest.param('{"a.jsonl": "jsonl"}', "the options of a.jsonl are 'jsonl'; they must be", id="text"),
+        pytest.param('{"a.x": {"format": "jsonll"}}', "FEEDS: a.x: unknown format; did you mean jsonl?", id="format"),
+        pytest.param(
+            '{"a.jsonl": {"item_classes": ["sitemap_harvest.UrlEnty"]}}', "item_classes of a.jsonl: Module", id="class"
+        ),
+    ],
+)
+def test_feeds_that_scrapy_cannot_read_are_one_line(harvest, feeds, words):
+    run = harvest("s.xml", "-s", f"FEEDS={feeds}")
+    assert run.returncode == 2, run.stderr
+    assert words in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param({"overwite": True}, "unknown option overwite; did you mean overwrite?", id="option"),
+        pytest.param(
+            {"item_classes": ["sitemap_harvest.SitemapRecord"]},
+            "gets no items: its item_classes are not those of emit=urls; to add them, use emit=urls,sitemaps",
+            id="class",
+        ),
+    ],
+)
+def test_what_is_probably_a_mistake_in_feeds_is_a_warning(harvest, options, words):
+    run = harvest("s.xml", "-s", "FEEDS=" + json.dumps({"a.jsonl": {"format": "jsonl", **options}}))
+    assert run.returncode == 0, run.stderr
+    assert f"FEEDS: a.jsonl {words}".replace("jsonl unknown", "jsonl: unknown") in run.stderr

@@ -11,7 +11,7 @@ import pyarrow as pa
 from scrapy.utils.python import global_object_name
 
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.model import Batch, ItemRecord
+from sitemap_harvest.model import Batch, ItemRecord, UrlEntry
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_DROPPED = 100  # dropped items in the log
 _HINT = '. If it needs plain dictionaries, with dates as text, set SITEMAP_HARVEST_ITEMS = "dicts"'
+_KINDS_HINT = ". The run emits items of several kinds: check the type of the item, or emit URLs alone with emit=urls"
 _JSON_HINT = (
     ". To write dates, add cls=ScrapyJSONEncoder (from scrapy.utils.serialize) to json.dumps(), "
     'or set SITEMAP_HARVEST_ITEMS = "dicts"'
@@ -105,7 +106,7 @@ class ItemLog:
             name,
             _named(item),
             error,
-            (_JSON_HINT if "JSON" in str(error) else _HINT) if hint else "",
+            _hint(item, error) if hint else "",
             exc_info=error,
             extra={"spider": spider, "item": item},
         )
@@ -133,6 +134,13 @@ class ItemLog:
         for name, items in self._lost.items():
             words = "1 item, which is" if items == 1 else f"{items:,} items, which are"
             logger.error("%s failed on %s lost", name, words, extra=fields("items-lost", pipeline=name, items=items))
+
+
+def _hint(item: Any, error: Exception) -> str:
+    if "JSON" in str(error):
+        return _JSON_HINT
+    is_record = isinstance(item, ItemRecord) and not isinstance(item, UrlEntry)
+    return _KINDS_HINT if is_record and isinstance(error, (KeyError, AttributeError)) else _HINT
 
 
 def _named(item: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from scrapy.utils.misc import load_object
 from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.errors import ArgumentError, OptionError
+from sitemap_harvest.errors import ArgumentError, OptionError, probably_meant, there_is_no
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Batch
 
 
+logger = logging.getLogger(__name__)
+
+_OPTIONS = (
+    "format", "batch_item_count", "encoding", "fields", "indent", "item_classes", "item_export_kwargs", "item_filter",
+    "overwrite", "postprocessing", "store_empty", "uri_params",
+)  # fmt: skip
+
+
 def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports: Mapping[str, Path | None]) -> None:
     """Raise :exc:`ArgumentError` or :exc:`OptionError` if the settings of *crawler* do not allow the run of *config*.
 
@@ -39,11 +48,12 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
             given = ",".join(config.emit)
             each = json.dumps({f"{name}.jsonl": _feed_of(kind) for name, kind in config.emit.items()})
             message = (
-                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; set item_classes "
-                f"for each feed, or choose one kind. -o and -O cannot set it: in their place, use -s FEEDS='{each}'"
+                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; choose one kind, or "
+                f"set item_classes for each feed, which the setting FEEDS can, but not -o and -O: FEEDS='{each}'"
             )
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
     _check_encodings(settings)
+    _check_options(settings, config)
     if feeds or settings["FEED_URI"]:
         enabled = build_component_list(settings.get_component_priority_dict_with_base("EXTENSIONS"))
         is_wanted = any(issubclass(load_object(extension), feedexport.FeedExporter) for extension in enabled)
@@ -55,6 +65,27 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
 def _feed_of(kind: type[Batch[Any]]) -> dict[str, Any]:
     """Return the options of a feed for items of *kind* alone."""
     return {"format": "jsonl", "overwrite": True, "item_classes": [f"sitemap_harvest.{kind.row_type.__name__}"]}
+
+
+def _check_options(settings: BaseSettings, config: RunConfig) -> None:
+    """Raise :exc:`OptionError` for an unknown format, and log what is probably a mistake."""
+    formats = settings.getwithbase("FEED_EXPORTERS")
+    emitted = [kind.row_type for kind in config.emit.values()]
+    for uri, options in settings.getdict("FEEDS").items():
+        shown = without_login(f"FEEDS: {uri}")
+        if (name := options.get("format")) is not None and name not in formats:
+            raise OptionError(f"{shown}: {there_is_no('format', str(name), filter(None, formats))}")
+        for option in options:
+            if option not in _OPTIONS and (meant := probably_meant(str(option), _OPTIONS)):
+                logger.warning("%s: unknown option %s; did you mean %s?", shown, option, meant)
+        classes = [load_object(one) for one in options.get("item_classes") or ()]
+        others = [name for name, kind in EMIT.items() if kind.row_type in classes]
+        if len(others) == len(classes) > 0 and not any(issubclass(one, tuple(classes)) for one in emitted):
+            given, missing = ",".join(config.emit), ",".join([*config.emit, *others])
+            logger.warning(
+                "%s gets no items: its item_classes are not those of emit=%s; to add them, use emit=%s",
+                shown, given or "none", missing,
+            )  # fmt: skip
 
 
 def _check_encodings(settings: BaseSettings) -> None:
