@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
-from sitemap_harvest.audit.robots import authorized, disallowed_urls, robots_of, with_others
+from sitemap_harvest.audit.robots import authorized, disallowed_urls, present_documents, robots_of, with_others
 from sitemap_harvest.audit.temporary_database import TemporaryDatabase
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
@@ -41,6 +41,11 @@ _ALTERNATES = pa.schema(
     + [(name, _TEXT) for name in ("loc", "key", "hreflang", "media", "href", "href_key")]
 )
 _STORED = {  # numbers in place of texts: to group and join them takes less time and memory
+    # The record of a document that left is that of its last reading, which is no longer part of the snapshot.
+    "sitemaps": """
+        * replace (null::varchar as "left", if("left" is null, kind, null) as kind,
+            if("left" is null, entries, 0) as entries, if("left" is null, problems, []) as problems)
+    """,
     "all_urls": "*, if(key is null, null, hash(key)) as key_hash",
     "all_alternates": """
         *, (document::bigint << 32) + position as entry, lower(hreflang) as lang,
@@ -206,7 +211,7 @@ class Dataset(TemporaryDatabase):
     def _load(self, snapshot: Snapshot, history: History, store: Store | None) -> None:
         ledger = snapshot.sitemaps()
         self._create("gone_sitemaps", ledger.filter(pc.is_valid(ledger["left"])))
-        ledger = ledger.filter(pc.is_null(ledger["left"]))  # removed documents are not part of the snapshot
+        ledger = present_documents(snapshot)
         documents = ledger["url"].combine_chunks()
         ledger = ledger.append_column("number", pa.array(range(len(documents)), pa.int32()))
         self._create("sitemaps", ledger.append_column("key", _keys(documents.to_pylist())))

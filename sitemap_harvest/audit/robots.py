@@ -18,13 +18,14 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document, Limits
 from sitemap_harvest.formats.robots_rules import ANY, rules_of
 from sitemap_harvest.model import Outcome
+from sitemap_harvest.snapshots.merge import WAS_ABSENT
 from sitemap_harvest.urls import document_key, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.formats.robots_rules import RobotsRule
-    from sitemap_harvest.snapshots.store import History, Run, Store
+    from sitemap_harvest.snapshots.store import History, Run, Snapshot, Store
 
 CRAWLERS = ("Googlebot", "Bingbot", "*")
 """``*`` is any crawler that robots.txt does not name."""
@@ -44,6 +45,19 @@ _MOST_WILDCARDS = 50  # of one rule
 _NO_URLS = (
     "select sitemap, loc, position, null::varchar as value, null::varchar as severity from sitemap_urls where false"
 )
+
+
+def present_documents(snapshot: Snapshot) -> pa.Table:
+    """Return the document records of *snapshot*, without those of removed documents.
+
+    A document that the run requested, and removed because it was absent again, is among
+    them: the next run has it as an absent document too.
+    """
+    ledger = snapshot.sitemaps()
+    was_absent = pc.and_(
+        pc.starts_with(ledger["left"], WAS_ABSENT), pc.greater_equal(ledger["fetched_at"], snapshot.run.started_at)
+    )
+    return ledger.filter(pc.or_kleene(pc.is_null(ledger["left"]), was_absent))
 
 
 def robots_of(ledger: pa.Table, texts: Mapping[str, str]) -> pa.Table:
@@ -113,10 +127,9 @@ def _in_run(run: Run, history: History) -> dict[str, dict[str, str | None]]:
         if not same:
             return {}
         snapshot = history.snapshot(same[-1])
-        ledger, texts = snapshot.sitemaps(), snapshot.robots_texts()
+        present, texts = present_documents(snapshot), snapshot.robots_texts()
     except StoreError:  # the damage of another site must not end this audit
         return {}
-    present = ledger.filter(pc.is_null(ledger["left"]))
     return {row["site"]: row for row in robots_of(present, texts).to_pylist()}
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NEVER_READ = "the document is no longer listed, and was never read"
 NOT_ASKED_FOR = "not requested in this run"
 """The reason of a document in the last snapshot that the run did not request."""
+WAS_ABSENT = "the document was absent in "
+"""How the reason of each document begins that left because it was absent."""
 
 _OF_THE_READING = (
     *("final_url", "kind", "content_type", "etag", "last_modified", "bytes_unpacked", "layers", "encoding"),
@@ -219,7 +221,7 @@ class _Merge:
         for key in self.visited:
             row = self.rows[key]
             if row.rows_from is not None and row.absent_runs >= self.absent_runs and self._is_gone(key):
-                self.rows[key] = _leave(row, f"the document was absent in {row.absent_runs} runs")
+                self.rows[key] = _leave(row, f"{WAS_ABSENT}{row.absent_runs} runs")
 
 
 def _leave(row: SitemapRecord, left: str | None) -> SitemapRecord:

@@ -86,17 +86,19 @@ def not_in_robots() -> str:
     """A sitemap is named neither by robots.txt nor by an index.
 
     Search engines that were not told its address do not find it. This audit found it at
-    a usual path, or by a link.
+    a usual path, by a link, or in an earlier run: it was named by a robots.txt or an
+    index that is gone.
 
     Spec: https://www.sitemaps.org/protocol.html#submit_robots
 
     Fix: Add a line ``Sitemap:`` with its full URL to robots.txt.
     """
     return f"""
-        select url as sitemap, found_by as value
+        with gone as (select url from sitemaps where outcome = 'absent' and rows_from is null)
+        select url as sitemap, if(parent in (from gone), 'named by ' || parent || ', which is gone', found_by) as value
         from sitemaps
         where kind in ('sitemap', 'index') and outcome in ('read', 'unchanged', 'partial')
-            and found_by not in ('argument', 'robots', 'index', 'snapshot')
+            and (found_by not in ('argument', 'robots', 'index', 'snapshot') or parent in (from gone))
             and key not in (select key from children where found_by is null)
             and not exists ({_UNREAD_NAMES})
     """  # noqa: S608 - our own condition
