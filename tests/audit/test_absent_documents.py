@@ -32,7 +32,7 @@ def audited(path: Path, *names: str, gone: str) -> list[tuple[list[tuple[Any, ..
 
 
 def _found(audit: Audit) -> tuple[list[tuple[Any, ...]], tuple[int, ...]]:
-    """Return the findings of *audit* and the rules that were not checked; and the numbers of documents, of unread ones, and of URLs."""
+    """Return the findings of *audit* and the unchecked rules; and the numbers of documents, unread ones and URLs."""
     findings = [(one.rule, one.sitemap, [sample.value for sample in one.samples]) for one in audit.findings()]
     summary = audit.summary()
     counts = (summary.sitemaps, summary.unread, summary.urls)
