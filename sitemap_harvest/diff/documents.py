@@ -15,6 +15,7 @@ from sitemap_harvest.model import (
     Kind,
     LeftSitemap,
     Outcome,
+    SiteResult,
     StaleSitemap,
     is_read_separately,
 )
@@ -183,7 +184,7 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
     old = [record for record in records if record.fresh_run != run.id]  # not by the time: a clock may be set back
     stale = sum(ledger.entries.get(record.url, 0) for record in old) - run.partly_read
     listed = sum(ledger.entries.values())
-    share = round(stale / max(1, listed), 4)
+    share = round(stale / listed, 4) if listed else float(not _is_conclusive(run))
     found = {one.url: one for one in old if one.is_present and (one.url in ledger.entries or _may_list(one, run))}
     found |= {one.url: one for one in records if _is_missing(one, ledger)}
     shown = [found[url] for url in sorted(found)]
@@ -203,6 +204,10 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
 def unread_documents(snapshot: Snapshot) -> int:
     """Return the number of documents that the run of *snapshot* did not read completely, as comparisons count them."""
     return int(staleness(SnapshotDocuments.of(snapshot), snapshot.run)["unread"])
+
+
+def _is_conclusive(run: Run) -> bool:
+    return run.result is None or SiteResult(run.result).is_conclusive
 
 
 def _is_missing(record: Record, ledger: SnapshotDocuments) -> bool:

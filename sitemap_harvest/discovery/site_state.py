@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from sitemap_harvest.discovery.rules import bare_host
 from sitemap_harvest.discovery.site_result import search_outcome
 from sitemap_harvest.discovery.well_known import search
-from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord, SiteResult
+from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord
 from sitemap_harvest.urls import document_key, host_of, site_of
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ class SiteState:
             bytes_downloaded=self.bytes_downloaded,
             limits=tuple(self.limits),
             complete=is_over
-            and result is SiteResult.FOUND
+            and result.is_conclusive
             and self.is_whole
             and (self.is_elsewhere or not self.is_silent)
             and not self.limits,

@@ -15,7 +15,7 @@ from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteResult
+from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -212,7 +212,7 @@ class Results:
             return
         if not (found := session.commit(record, shared, self._sites.owner, state=site, is_over=is_over)):
             return
-        self._summary.add_snapshot(found[-1].summary, is_found=record.result is SiteResult.FOUND)
+        self._summary.add_snapshot(found[-1].summary)
         for changes in found:
             with changes:
                 self._summary.add_changes(changes.summary)

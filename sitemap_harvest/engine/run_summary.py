@@ -216,8 +216,8 @@ class Summary:
             tally.failures += counts
             self._note_failed(record, self.notes if counts else self.out_of_scope)
 
-    def add_snapshot(self, changes: ChangeSummary, *, is_found: bool) -> None:
-        """Count the stored snapshot with these *changes*; *is_found*: whether a document that lists URLs was read.
+    def add_snapshot(self, changes: ChangeSummary) -> None:
+        """Count the stored snapshot with these *changes*.
 
         A document that it counts as unread has failed, unless ``limit`` ended the run.
         """
@@ -228,8 +228,9 @@ class Summary:
         self.pending += changes.pending
         if changes.baseline is not None:
             self.compared += 1
-            self.unread += not is_found
-            self.partly_read += is_found and bool(changes.stale or changes.unread)
+            is_unread = changes.stale_share == 1
+            self.unread += is_unread
+            self.partly_read += not is_unread and bool(changes.stale or changes.unread)
             self.unread_documents += changes.unread
         if changes.unread and not self.has_enough:
             self.has_failed = True

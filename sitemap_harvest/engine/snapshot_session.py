@@ -320,7 +320,10 @@ class SnapshotSession:
             rows=writer.rows,
             result=result.result,
             reason=result.reason,
-            complete=is_over and not site.unwanted and not any(map(_is_left_out, ledger.values())),
+            complete=is_over
+            and result.result.is_conclusive
+            and not site.unwanted
+            and not any(map(_is_left_out, ledger.values())),
             partly_read=site.partly_read(ledger.values()),
             trust=site.observed(ledger),
             search=self._search_of(state, writer.before),

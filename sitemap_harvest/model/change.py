@@ -175,7 +175,8 @@ class ChangeSummary(ItemRecord):
     run: their document was neither read completely nor found unchanged, and the part that was read, if any, does not
     list them."""
     stale_share: float = 0.0
-    """Their share of all entries that these documents list, without pending ones, 0 to 1; 1 only if it is all."""
+    """Their share of all entries that these documents list, without pending ones, 0 to 1; 1 only if it is all. If the
+    documents list none, 1 unless the result of the site is ``found`` or ``absent``."""
     stale_sitemaps: tuple[StaleSitemap, ...] = ()
     """Documents that were neither read completely nor confirmed: the first 50 by URL. Those that were skipped on
     purpose, such as by a filter, are among them only if they list known URLs. Documents that are listed and absent are

@@ -256,6 +256,11 @@ class SiteResult(StrEnum):
     UNFINISHED = "unfinished"
     """The run ended, or reached a limit, before the result was certain."""
 
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether the run knows if the site has sitemaps."""
+        return self in {SiteResult.FOUND, SiteResult.ABSENT}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -307,7 +312,8 @@ class SiteRecord(ItemRecord):
     limits: tuple[str, ...] = ()
     """Codes of the limits that were reached, such as ``limit/documents``: the harvest of the site is incomplete."""
     complete: bool = False
-    """Whether every named document was read completely: only then can a missing URL count as removed."""
+    """Whether the result is ``found`` or ``absent``, and every named document was read completely: only then can a
+    missing URL count as removed."""
     started_at: datetime | None = field(default=None, metadata=INSTANT)
     """When its first document was requested, in UTC; ``None`` if none was."""
     seconds: float | None = None

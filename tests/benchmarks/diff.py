@@ -179,6 +179,7 @@ class Run:
     id: str
     urls: int
     partly_read: int = 0
+    result: str | None = None
     started_at: datetime = START
     arguments: dict[str, str] = field(default_factory=dict)
 

@@ -468,3 +468,30 @@ def test_a_run_that_could_not_read_a_sitemap_does_not_claim_that_nothing_has_cha
         ("2", "none", "yes"),
         ("2", "unknown", "no (blocked)"),
     ]
+
+
+UNKNOWN = "unknown, because no document that lists URLs was read"
+
+
+@pytest.mark.parametrize(
+    ("status", "crawl", "diff", "cells"),
+    [
+        pytest.param(404, "nothing has changed", "no change", ("none", "yes (absent)"), id="no-sitemap"),
+        pytest.param(403, UNKNOWN, UNKNOWN, ("unknown", "no (blocked)"), id="there-may-be-one"),
+    ],
+)
+def test_crawl_runs_and_diff_agree_about_a_site_without_sitemaps(
+    status: int, crawl: str, diff: str, cells: tuple[str, str], tmp_path: Path
+) -> None:
+    command = ("crawl", "-a", "store=snapshots", "-a", "emit=sites", "-O", "sites.jsonl")
+    with Site({"/robots.txt": Page("User-agent: *"), "/": Page("<html>", content_type="text/html")}) as site:
+        harvest(*command, site.url, cwd=tmp_path)
+        site.pages["/sitemap.xml"] = Page("no", status=status)
+        run = harvest(*command, site.url, cwd=tmp_path)
+    assert f"Since the last snapshot: {crawl}." in run.stderr.splitlines()
+    (record,) = map(json.loads, (tmp_path / "sites.jsonl").read_text().splitlines())
+    assert record["complete"] is (status == 404)
+    first = forked.scrapy("harvest", "diff", "--store", "snapshots", site.url, cwd=tmp_path).stdout.splitlines()[0]
+    assert first.partition(": ")[2] == diff
+    last = forked.scrapy("harvest", "runs", "--store", "snapshots", cwd=tmp_path).stdout.splitlines()[-1]
+    assert tuple(cell.strip() for cell in last.split("│")[-2:]) == cells

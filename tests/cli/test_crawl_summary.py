@@ -301,56 +301,58 @@ CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after
 @pytest.mark.parametrize(
     ("sites", "words"),
     [
-        pytest.param([(ChangeSummary(**CHANGES), True)], "nothing has changed", id="confirmed"),
+        pytest.param([ChangeSummary(**CHANGES)], "nothing has changed", id="confirmed"),
         pytest.param(
-            [(ChangeSummary(**CHANGES), False)], "unknown, because no document that lists URLs was read", id="unread"
+            [ChangeSummary(**CHANGES, stale_share=1)],
+            "unknown, because no document that lists URLs was read",
+            id="unread",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, stale=40, unread=2), True)],
+            [ChangeSummary(**CHANGES, stale=40, unread=2)],
             "nothing has changed in the documents that were read; 2 documents were not read completely",
             id="partly-read",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, unread=1), True)],
+            [ChangeSummary(**CHANGES, unread=1)],
             "nothing has changed in the documents that were read; 1 document was not read completely",
             id="never-read",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, stale=40), True)],
+            [ChangeSummary(**CHANGES, stale=40)],
             "nothing has changed in the documents that were read",
             id="skipped-on-purpose",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, added=2, stale=40, unread=1), True)],
+            [ChangeSummary(**CHANGES, added=2, stale=40, unread=1)],
             "2 added; 1 document was not read completely",
             id="changed",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, removed=1_200, unread=1), False)],
+            [ChangeSummary(**CHANGES, removed=1_200, unread=1, stale_share=1)],
             "1,200 removed, but no document that lists URLs was read",
             id="changed-but-unread",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES, added=1, newly_known=1_200, retracted=3), True)],
+            [ChangeSummary(**CHANGES, added=1, newly_known=1_200, retracted=3)],
             "1 added, 1,200 newly known (from documents never read completely before, so perhaps not new), "
             "3 retracted (from documents read only in part before, so perhaps never there)",
             id="newly-known",
         ),
         pytest.param(
-            [(ChangeSummary(**CHANGES), True), (ChangeSummary(**CHANGES, unread=2), False)],
+            [ChangeSummary(**CHANGES), ChangeSummary(**CHANGES, unread=2, stale_share=1)],
             "nothing has changed in the documents that were read; of 1 site, no document that lists URLs was read; "
             "2 documents were not read completely",
             id="one-site-of-two",
         ),
     ],
 )
-def test_nothing_has_changed_only_if_everything_was_read(sites: list[tuple[ChangeSummary, bool]], words: str) -> None:
+def test_nothing_has_changed_only_if_everything_was_read(sites: list[ChangeSummary], words: str) -> None:
     summary = Summary(urls=1)
-    for changes, is_found in sites:
-        summary.add_snapshot(changes, is_found=is_found)
+    for changes in sites:
+        summary.add_snapshot(changes)
         summary.add_changes(changes)
     assert summary.changes_in_words() == f"since the last snapshot: {words}"
-    assert summary.has_failed is any(changes.unread for changes, _ in sites)
+    assert summary.has_failed is any(changes.unread for changes in sites)
 
 
 def stale(path: str, outcome: Outcome, reason: str) -> StaleSitemap:
@@ -386,7 +388,7 @@ def test_documents_that_are_counted_as_unread_are_named(limit: int | None, expec
         stale("/c.xml", Outcome.SKIPPED, "the URL redirects to https://a.example/b.xml, which is read separately"),
         stale("/skipped.xml", Outcome.SKIPPED, "excluded by skip"),
     )
-    summary.add_snapshot(ChangeSummary(**CHANGES, unread=4, stale_sitemaps=unread), is_found=True)
+    summary.add_snapshot(ChangeSummary(**CHANGES, unread=4, stale_sitemaps=unread))
     lines = shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})
     start = lines.index("Failed or incomplete:")
     assert [line for line in lines[start:] if line.startswith(("Failed", "  "))] == expected
@@ -440,7 +442,7 @@ def test_the_urls_of_snapshots_are_counted_separately(summary: Summary, words: s
 def test_run_ids_of_snapshots_that_differ_from_that_of_the_run_are_reported(runs: list[str], words: str) -> None:
     summary = Summary(run="own")
     for run in runs:
-        summary.add_snapshot(ChangeSummary(site="https://a.example", run=run, urls_after=2), is_found=True)
+        summary.add_snapshot(ChangeSummary(site="https://a.example", run=run, urls_after=2))
     assert summary.snapshots_in_words() == f"stored {words}"
 
 

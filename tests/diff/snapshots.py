@@ -52,6 +52,7 @@ class Run:
     started_at: datetime
     urls: int | None = None
     partly_read: int = 0
+    result: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 

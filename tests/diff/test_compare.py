@@ -330,6 +330,22 @@ def test_entries_that_were_partly_read_are_not_stale(partly_read: int, stale: in
         assert (found.summary.stale, found.summary.stale_share, found.summary.unread) == (stale, share, 1)
 
 
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        pytest.param("absent", "no change", id="no-sitemap"),
+        pytest.param("found", "no change", id="empty-sitemaps"),
+        pytest.param(None, "no change", id="not-recorded"),
+        pytest.param("blocked", "unknown, because no document that lists URLs was read", id="there-may-be-sitemaps"),
+    ],
+)
+def test_a_site_that_lists_nothing_has_no_change_only_if_that_is_certain(result: str | None, words: str) -> None:
+    before, after = history({}, {})
+    after.run.result = result
+    with compare(before, after) as found:
+        assert found.summary.in_words() == f"{SITE} since {before.run.id}: {words}"
+
+
 REDIRECTS = f"the URL redirects to {SITE}/b.xml, {READ_SEPARATELY}"
 
 

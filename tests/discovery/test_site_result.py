@@ -124,7 +124,10 @@ def test_an_early_end_of_the_run_makes_the_result_unfinished() -> None:
         pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": ABSENT}, False, id="one-is-absent"),
         pytest.param({"robots.txt": ROBOTS, "named/1": {**SITEMAP, "complete": False}}, False, id="damaged"),
         pytest.param({"robots.txt": ROBOTS, "named/1": SITEMAP, "named/2": OFF_SITE}, False, id="one-is-off-site"),
-        pytest.param({"robots.txt": ROBOTS}, False, id="nothing"),
+        pytest.param({"robots.txt": ROBOTS, "": HTML}, True, id="no-sitemap"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": ABSENT, "": HTML}, False, id="all-that-it-lists-is-absent"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": BLOCKED, "": HTML}, False, id="blocked"),
+        pytest.param({}, False, id="not-a-site"),
     ],
 )
 def test_a_result_is_complete_only_if_no_url_can_be_missing(
@@ -139,7 +142,7 @@ def test_a_result_is_complete_only_if_no_url_can_be_missing(
         pytest.param(ROBOTS, False, SITEMAP, "found", True, id="responds"),
         pytest.param(ABSENT, False, SITEMAP, "found", True, id="has-no-robots-txt"),
         pytest.param(HTML, False, SITEMAP, "found", True, id="page-for-robots-txt"),
-        pytest.param(ROBOTS, False, ABSENT, "absent", False, id="has-no-sitemap"),
+        pytest.param(ROBOTS, False, ABSENT, "absent", True, id="has-no-sitemap"),
         pytest.param(ROBOTS, True, SITEMAP, "found", False, id="but-the-named-site-responded-before"),
         pytest.param(ROBOTS, True, ABSENT, "unreachable", False, id="has-no-sitemap-but-the-named-site-responded"),
         pytest.param(BROKEN, False, SITEMAP, "found", False, id="is-broken"),
