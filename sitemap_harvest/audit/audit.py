@@ -27,11 +27,11 @@ from sitemap_harvest.model import (
 from sitemap_harvest.urls import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.audit.facts import SiteFacts
     from sitemap_harvest.audit.rule import AuditRule
-    from sitemap_harvest.model import LastmodTrust
+    from sitemap_harvest.model import LastmodTrust, StaleSitemap
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
 _SAMPLES = 5
@@ -99,7 +99,7 @@ class Audit:
         self.checked: list[str] = []
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
-        self._urls = self._documents = self._unread = 0
+        self._urls = self._documents = 0
         self._has_read = self._is_partial = False
         self._coverage: tuple[int | None, int | None] = (None, None)
         self._dataset: Dataset | None = None
@@ -109,6 +109,8 @@ class Audit:
         """How far the dates of the site and of its documents can be relied on, once all findings were read."""
         self.named_at: dict[str, tuple[str, int | None]] = {}
         """See :class:`SiteAudit`; known once all findings were read."""
+        self.unread: Sequence[StaleSitemap] = ()
+        """The documents that the run did not read completely, once all findings were read."""
         self.facts: SiteFacts | None = None
         """The facts of the site, once all findings were read."""
 
@@ -137,7 +139,7 @@ class Audit:
             entries = dict(dataset.rows("select sitemap, count(*) from urls group by 1"))
             self._urls = sum(entries.values())
             self._documents = dataset.rows("select count(*) from sitemaps")[0][0]
-            self._unread = unread_documents(self._snapshot)
+            self.unread = unread_documents(self._snapshot)
             self._has_read = bool(dataset.rows(_HAS_READ))
             self._is_partial = bool(dataset.rows(f"{MAY_LIST_MORE} limit 1"))
             missing = self._missing(dataset)
@@ -208,7 +210,7 @@ class Audit:
             run=self._snapshot.run.id,
             urls=self._urls,
             sitemaps=self._documents,
-            unread=self._unread,
+            unread=len(self.unread),
             sampled_pages=probe.get("sample"),
             probed_pages=pages[0] if probe else None,
             requested_pages=pages[1] if probe else None,

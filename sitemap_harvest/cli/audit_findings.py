@@ -10,7 +10,7 @@ import pyarrow as pa
 from sitemap_harvest.cli import output
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch
+from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, counted
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.config.settings import HarvestSettings
-    from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust, Severity
+    from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust, Severity, StaleSitemap
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
 _MOST_NAMES = 3  # in one line; the reports have all of them
@@ -45,6 +45,7 @@ def audit_sites(
     nothing: list[str] = []  # a line for each site without URLs
     summaries: list[AuditSummary] = []
     trust: list[list[LastmodTrust]] = []  # of each site: in all its dates, and in those of the worst document
+    unread: list[Sequence[StaleSitemap]] = []  # of each site
 
     def batches() -> Iterator[Batch[Any]]:
         """Yield the findings; with ``--details``, count them, and yield the occurrences."""
@@ -63,6 +64,7 @@ def audit_sites(
             summaries.append(site.summary)
             nothing.extend(_nothing_read(site))
             trust.append(audit.trust[:2])
+            unread.append(audit.unread if opts.store else ())  # a crawl has listed them
             reports.add(site)
 
     if opts.output:
@@ -75,7 +77,7 @@ def audit_sites(
         found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))
         rows = pa.Table.from_pylist([_row(*one) for one in found])
         output.show(rows, whole=["severity", "rule"], optional=["documents", "in"], has_separators=True)
-    for line in [*_lines(summaries, trust), *nothing]:
+    for line in [*_lines(summaries, unread, trust), *nothing]:
         write_line(line)
     if rules and not (opts.output or reports):
         output.say("The findings were not saved. To save each with its samples, add -O findings.jsonl")
@@ -136,10 +138,18 @@ def _row(rule: str, total: RuleTotal) -> dict[str, Any]:
     }
 
 
-def _lines(summaries: Sequence[AuditSummary], trust: Sequence[Sequence[LastmodTrust]]) -> Iterator[str]:
-    """Yield the result of each site with the *trust* in its dates, and the rules that were not checked."""
-    for summary, scores in zip(summaries, trust, strict=True):
+def _lines(
+    summaries: Sequence[AuditSummary],
+    unread: Sequence[Sequence[StaleSitemap]],
+    trust: Sequence[Sequence[LastmodTrust]],
+) -> Iterator[str]:
+    """Yield the result of each site, with its *unread* documents and the *trust* in its dates; and unchecked rules."""
+    for summary, documents, scores in zip(summaries, unread, trust, strict=True):
         yield summary.in_words()
+        for one in documents[:_MOST_NAMES]:
+            yield f"Not read completely: {one.url}: {one.reason or one.outcome}"
+        if len(documents) > _MOST_NAMES:
+            yield f"Not read completely: {counted(len(documents) - _MOST_NAMES, 'other document')} of {summary.site}"
         yield from (one.in_words() for one in scores if one is scores[0] or one.score < scores[0].score)
     not_checked: dict[tuple[str, str], tuple[dict[str, None], list[str]]] = {}  # rules and sites
     for summary in summaries:

@@ -197,13 +197,14 @@ def staleness(ledger: SnapshotDocuments, run: Run) -> dict[str, Any]:
             )
             for record in shown
         ),
-        "unread": sum(is_read_separately(record.reason) or not _is_skipped(record, run) for record in shown),
+        "unread": sum(_is_unread(record, run) for record in shown),
     }
 
 
-def unread_documents(snapshot: Snapshot) -> int:
-    """Return the number of documents that the run of *snapshot* did not read completely, as comparisons count them."""
-    return int(staleness(SnapshotDocuments.of(snapshot), snapshot.run)["unread"])
+def unread_documents(snapshot: Snapshot) -> list[StaleSitemap]:
+    """Return the documents that the run of *snapshot* did not read completely, as comparisons count them, by URL."""
+    stale = staleness(SnapshotDocuments.of(snapshot), snapshot.run)["stale_sitemaps"]
+    return [one for one in stale if _is_unread(one, snapshot.run)]
 
 
 def _is_conclusive(run: Run) -> bool:
@@ -221,7 +222,12 @@ def _is_missing(record: Record, ledger: SnapshotDocuments) -> bool:
     return record.left is None or ledger.names(record.url)
 
 
-def _is_skipped(record: Record, run: Run) -> bool:
+def _is_unread(record: Record | StaleSitemap, run: Run) -> bool:
+    """Whether the document, whose rows are not those of the run, should have been read in it."""
+    return is_read_separately(record.reason) or not _is_skipped(record, run)
+
+
+def _is_skipped(record: Record | StaleSitemap, run: Run) -> bool:
     """Whether the document was not requested on purpose, rather than because the run ended early."""
     if record.reason == NOT_ASKED_FOR:
         return run.arguments.get("feeds_only") == "yes"

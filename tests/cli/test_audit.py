@@ -14,12 +14,15 @@ from sitemap_harvest.model import CATALOGUE
 from sitemap_harvest.snapshots.store import SiteLocks
 from sitemap_harvest.snapshots.store.store import folder_name
 from tests import forked
+from tests.audit.auditing import audit_of_web
 from tests.cli.storing import B, command
 from tests.site import Page, Site, robots, urlset
 from tests.snapshots.store.making import SITE, Making
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.engine.run import Web
 
 SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 <url><loc>https://www.example.com/</loc></url>
@@ -181,6 +184,18 @@ def test_what_was_not_read_is_said(tmp_path: Path) -> None:
     assert run.returncode == 0
     assert " in 3 URLs of 3 documents (1 not read completely, so the audit is partial); rules passed: " in run.stderr
     assert "sitemap/not-fetched" in {json.loads(line)["rule"] for line in run.stdout.splitlines()}  # JSON Lines
+
+
+def test_the_audit_of_a_store_names_the_first_documents_that_were_not_read(tmp_path: Path) -> None:
+    names = [f"{SITE}/{name}.xml" for name in "abcde"]
+    web: Web = {f"{SITE}/robots.txt": "".join(f"Sitemap: {name}\n" for name in names).encode()}
+    web |= dict.fromkeys(names, SITEMAP.encode())
+    audit_of_web(tmp_path / "s", web, web | dict.fromkeys(names, 404), rules=[], site=SITE)
+    run = command("audit", cwd=tmp_path)
+    assert [line for line in run.stdout.splitlines() if line.startswith("Not read completely")] == [
+        *(f"Not read completely: {name}: HTTP 404: the server has no such document" for name in names[:3]),
+        f"Not read completely: 2 other documents of {SITE}",
+    ]
 
 
 def test_rules_are_listed_with_the_settings(tmp_path: Path) -> None:
