@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.discovery.site_state import SiteState
 
+MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
 _MOST_NAMED = 3  # documents named in one reason
 
 
@@ -70,9 +71,8 @@ def _of_named(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome | Non
         (Outcome.FAILED, SiteResult.UNREACHABLE),
     ):
         if some := [one for one in named if one.outcome is outcome]:
-            return SearchOutcome(
-                result, _words(site, some), some[0].cause if result is SiteResult.UNREACHABLE else None
-            )
+            cause = some[0].cause if result is SiteResult.UNREACHABLE else None
+            return SearchOutcome(result, _words(site, _with_probes(site, some)), cause)
     if private := [one for one in named if one.cause is Cause.PRIVATE]:
         return SearchOutcome(SiteResult.UNREACHABLE, _words(site, private), Cause.PRIVATE)
     return None
@@ -102,25 +102,35 @@ def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evid
 
 def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evidence]) -> SearchOutcome | None:
     """Return why a sitemap may exist unseen; ``None`` if robots.txt and the *usual* names could be checked."""
-    # A failure without a cause is a 4xx: the document does not exist, which is also true of robots.txt.
-    # Once a variant of robots.txt has a response, those without one were wrong guesses.
-    harmless = {None} if not site.is_elsewhere else set(Cause) - {Cause.SERVER_ERROR} | {None}
-    failed = [
-        one
-        for one in probes
-        if _is_robots(one)
-        and (one.outcome is Outcome.PARTIAL or (one.outcome is Outcome.FAILED and one.cause not in harmless))
-    ]
+    failed = [one for one in probes if _is_robots(one) and _hides_sitemaps(site, one)]
     failed += [one for one in usual if one.outcome is Outcome.FAILED]
     if failed:
         # A truncated robots.txt is unusable; a well-known path may have a response that cannot be read.
         cause = Cause.SERVER_ERROR if failed[0].outcome is Outcome.PARTIAL else failed[0].cause
-        return SearchOutcome(SiteResult.UNREACHABLE, _words(site, failed), cause)
+        return SearchOutcome(SiteResult.UNREACHABLE, _words(site, _with_probes(site, failed)), cause)
     if site.has_looked or site.postponed is not None:
         return None
     if forbidden := [one for one in probes if one.outcome is Outcome.FORBIDDEN]:
         return SearchOutcome(SiteResult.FORBIDDEN, _words(site, forbidden))
     return None
+
+
+def _hides_sitemaps(site: SiteState, robots: Evidence) -> bool:
+    """Whether *robots*, a robots.txt that was not read completely, may list sitemaps."""
+    # A failure without a cause is a 4xx: the document does not exist, which is also true of robots.txt.
+    # Once a variant of robots.txt has a response, those without one were wrong guesses.
+    harmless = {None} if not site.is_elsewhere else set(Cause) - {Cause.SERVER_ERROR} | {None}
+    is_failure = robots.outcome is Outcome.FAILED and robots.cause not in harmless
+    return is_failure or robots.outcome in {Outcome.PARTIAL, Outcome.BLOCKED}
+
+
+def _with_probes(site: SiteState, failed: Sequence[Evidence]) -> list[Evidence]:
+    """Return *failed* with the probes of the site that failed in the same way, its own robots.txt first."""
+    same = {one.outcome for one in failed}
+    others = [one for one in site.evidence if _is_probed(one) and one.outcome in same and one not in failed]
+    others = [one for one in others if not _is_robots(one) or _hides_sitemaps(site, one)]
+    first = [one for one in others if one.found_by is FoundBy.ARGUMENT]
+    return [*first, *failed, *(one for one in others if one not in first)]
 
 
 def _without_response(site: SiteState, probes: Sequence[Evidence]) -> SearchOutcome:
@@ -151,4 +161,5 @@ def _words(site: SiteState, some: Sequence[Evidence]) -> str:
     urls = (one.url.removeprefix(site.root) if one.url.startswith(folder) else one.url for one in some)
     texts = [f"{url}: {one.reason}" for url, one in zip(urls, some[:_MOST_NAMED], strict=False)]
     rest = len(some) - _MOST_NAMED
-    return "; ".join([*texts, f"and {rest} more"] if rest > 0 else texts)
+    least = "at least " if len(site.evidence) >= MAX_EVIDENCE else ""
+    return "; ".join([*texts, f"and {least}{rest} more"] if rest > 0 else texts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from sitemap_harvest.discovery.rules import bare_host
-from sitemap_harvest.discovery.site_result import search_outcome
+from sitemap_harvest.discovery.site_result import MAX_EVIDENCE, search_outcome
 from sitemap_harvest.discovery.well_known import search
 from sitemap_harvest.model import Cause, Evidence, FoundBy, Kind, Outcome, SiteRecord
 from sitemap_harvest.urls import document_key, host_of, site_of
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import SitemapRecord
 
 
-MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
 _GAVE_ALL = frozenset({Outcome.READ, Outcome.UNCHANGED})
 _RESPONDED = frozenset({None, Cause.SERVER_ERROR})
 _VAIN = frozenset({Outcome.BLOCKED, Outcome.FAILED})

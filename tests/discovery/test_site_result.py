@@ -68,6 +68,10 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
         pytest.param({}, PRIVATE, "unreachable", "private", "robots.txt: it is private", id="private"),
         pytest.param({"robots.txt": ROBOTS, "named/1": INDEX, "named/2": BLOCKED}, ABSENT, "blocked", None,
                      "/named/2: HTTP 403", id="index-whose-children-are-blocked"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": BROKEN, "": BROKEN}, ABSENT, "unreachable", "server-error",
+                     "/named/1: HTTP 500; /: HTTP 500", id="named-and-home-broken"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": BROKEN, "": BROKEN}, ABSENT, "unreachable", "server-error",
+                     "/sitemap.xml: HTTP 500; /: HTTP 500", id="usual-name-and-home-broken"),
         pytest.param({"robots.txt": BLOCKED, "": HTML}, ABSENT, "blocked", None, "robots.txt: HTTP 403", id="robots"),
         pytest.param({"robots.txt": ROBOTS}, BLOCKED, "blocked", None, "and 1 more", id="all-is-blocked"),
         pytest.param({"robots.txt": ROBOTS, "named/1": FORBIDDEN, "": HTML}, ABSENT, "forbidden", None,
@@ -99,6 +103,37 @@ def test_results(
     record = site_after(answers, otherwise=otherwise).conclude(is_over=True, epoch=0.0)
     assert (record.result, record.cause) == (result, cause)
     assert words in record.reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "named", "tried", "words"),
+    [
+        pytest.param(BLOCKED, 1, 3, "/robots.txt: HTTP 403; /named/1: HTTP 403; /: HTTP 403", id="few"),
+        pytest.param(
+            BROKEN,
+            1,
+            4,
+            "/robots.txt: HTTP 500; /named/1: HTTP 500; /sitemap.xml: HTTP 500; and 1 more",
+            id="broken",
+        ),
+        pytest.param(
+            BLOCKED, 3, 5, "/robots.txt: HTTP 403; /named/1: HTTP 403; /named/2: HTTP 403; and 2 more", id="many"
+        ),
+        pytest.param(
+            BLOCKED,
+            60,
+            50,
+            "/robots.txt: HTTP 403; /named/1: HTTP 403; /named/2: HTTP 403; and at least 47 more",
+            id="more-than-the-evidence",
+        ),
+    ],
+)
+def test_the_reason_counts_all_documents_that_failed_and_begins_with_robots_txt(
+    answer: dict[str, object], named: int, tried: int, words: str
+) -> None:
+    answers = {f"named/{number}": answer for number in range(1, named + 1)}
+    record = site_after(answers, otherwise=answer).conclude(is_over=True, epoch=0.0)
+    assert (record.reason, len(record.evidence)) == (words, tried)
 
 
 def test_a_limit_makes_the_result_unfinished_and_incomplete() -> None:
