@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from copy import copy
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -93,6 +94,17 @@ def test_the_page_of_a_shop(audit: Callable[[str], SiteAudit], tmp_path: Path) -
     assert [one.get("data-chart") for one in page.cssselect("figure")] == ["bar", "line", "updown"]
     assert text_of(page, "#runs figure:nth-of-type(2) tbody tr:last-child") == "2026-11-04 03:00 15 0"
     assert text_of(page, ".formula").endswith(f"= {audit(shops.SHOP).score}")
+
+
+def test_incomplete_runs_are_marked(audit: Callable[[str], SiteAudit], tmp_path: Path) -> None:
+    shop = copy(audit(shops.SHOP))
+    assert shop.facts is not None
+    first, *others = shop.facts.runs
+    shop.facts = replace(shop.facts, runs=[replace(first, complete=False), *others])
+    page = written(tmp_path / "a.html", shop)
+    for figure in ("figure:nth-of-type(1)", "figure:nth-of-type(2)"):
+        moments = [one.text_content() for one in page.cssselect(f"#runs {figure} tbody th")]
+        assert moments == ["2026-11-01 03:00 (incomplete)", *(f"2026-11-0{day} 03:00" for day in (2, 3, 4))]
 
 
 def test_text_of_the_site_does_nothing(audit: Callable[[str], SiteAudit], tmp_path: Path) -> None:

@@ -18,6 +18,16 @@ def rendered(text: bytes) -> html.HtmlElement:
     return html.fromstring(MarkdownIt("gfm-like", {"linkify": False}).render(text.decode()))
 
 
+def test_a_sample_whose_texts_the_message_has_is_shown_by_its_url() -> None:
+    value = f"{SITE}/de, which does not name {SITE}/en"
+    samples = (sample(f"{SITE}/en", position=1, value=value), sample(value=value, position=2))
+    found = finding("hreflang/missing-return", message=f"2 without a return link, such as {value}", samples=samples)
+    assert [line for line in render_markdown([audited(found)]).decode().splitlines() if line.startswith("  - ")] == [
+        f"  - `{SITE}/en`, entry 1",
+        f"  - `{value}`, entry 2",
+    ]
+
+
 def test_the_report_has_a_table_and_details() -> None:
     samples = (sample(f"{SITE}/a#b", position=3), sample(value="with", position=12))
     found = finding("url/fragment", message="4 URLs with a fragment", count=4, samples=samples)

@@ -114,8 +114,8 @@ def _sample(sample: FindingSample, finding: Finding) -> str:
     texts = [_code(text) for text in (sample.loc, sample.value) if text and text not in finding.message]
     numbers = (("line", sample.line), ("entry", sample.position))
     places = [f"{name} {number}" for name, number in numbers if number is not None][:1]
-    if places and not texts and sample.value:
-        texts = [_code(sample.value)]  # a place alone says little
+    if places and not texts and (text := sample.loc or sample.value):
+        texts = [_code(text)]  # a place alone says little
     if places and sample.sitemap and sample.sitemap != finding.sitemap:
         places[0] += f" of {_code(sample.sitemap.removeprefix(finding.site) or sample.sitemap)}"
     return ", ".join(texts + places)

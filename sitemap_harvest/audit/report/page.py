@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sitemap_harvest.audit.explanation import Explanation
-    from sitemap_harvest.audit.facts import DocumentFacts, SiteFacts
+    from sitemap_harvest.audit.facts import DocumentFacts, RunFacts, SiteFacts
     from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.model import AuditSummary, Finding, Severity
 
@@ -134,21 +134,22 @@ class SitePage:
     @property
     def url_rows(self) -> list[tuple[str, int | None]]:
         """The begin of each run, and the number of its URLs; ``None`` if they were not counted."""
-        return [] if self.facts is None else [(f"{run.started_at:{_MOMENT}}", run.urls) for run in self.facts.runs]
+        return [] if self.facts is None else [(_label(run), run.urls) for run in self.facts.runs]
 
     @property
     def change_rows(self) -> list[tuple[str, int, int]]:
         """The begin of each run, and the numbers of URLs that were added and removed."""
         if self.facts is None:
             return []
-        return [
-            (f"{run.started_at:{_MOMENT}}", run.changes.get("added", 0), run.changes.get("removed", 0))
-            for run in self.facts.runs
-        ]
+        return [(_label(run), run.changes.get("added", 0), run.changes.get("removed", 0)) for run in self.facts.runs]
 
     def count(self, severity: str) -> int:
         """Return the number of rules with findings of *severity*."""
         return sum(one.severity == severity for one in self.rules)
+
+
+def _label(run: RunFacts) -> str:
+    return f"{run.started_at:{_MOMENT}}{'' if run.complete else ' (incomplete)'}"
 
 
 def page_of(audit: SiteAudit) -> SitePage:
