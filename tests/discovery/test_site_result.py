@@ -108,7 +108,6 @@ def test_results(
 @pytest.mark.parametrize(
     ("answer", "named", "tried", "words"),
     [
-        pytest.param(BLOCKED, 1, 3, "/robots.txt: HTTP 403; /named/1: HTTP 403; /: HTTP 403", id="few"),
         pytest.param(
             BROKEN,
             1,
