@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.document_processor import DocumentProcessor
 from sitemap_harvest.engine.document_records import record_of
+from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.engine.results import ROWS_TOGETHER, Results
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.model import Outcome, SiteRecord, SiteResult
@@ -103,6 +104,19 @@ class CrawlLoop:
     def slow_down(self, url: str, delay: float) -> None:
         """Apply the ``Crawl-delay`` of the host of *url*, in seconds."""
         self.sites.frontier.host(url).slow_down(min(delay, self._parts.options.max_wait))
+
+    def left_over(self) -> Iterator[Any]:
+        """Yield the records of everything that is still open when the run ends early."""
+        yield from self.results.pending_records()
+        for site in [site for site in self.sites.by_root.values() if self._is_finished(site)]:
+            yield from (item for item in self.results.site(site, is_over=True) if item is not PAUSE)
+        yield from self.results.left_over()
+
+    def _is_finished(self, site: SiteState) -> bool:
+        """Whether nothing of *site*, which has no record yet, is left to request."""
+        if site.is_over or site.waiting or site.shared or not site.lists or self.results.has_enough:
+            return False
+        return not self._next_candidates(site)
 
     def _next_requests(self) -> Iterator[Any] | None:
         """Return the next request: for a document, else for a page; ``None`` if neither is due."""

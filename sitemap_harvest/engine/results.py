@@ -227,7 +227,6 @@ class Results:
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""
-        yield from self.pending_records()
         left = [download.candidate for download in self._in_flight.downloads.values() if download.needs_record]
         yield from self.cut_off(left, "the run ended before a response arrived", Outcome.INTERRUPTED)
         waiting = list(self._sites.drain(time.monotonic()))

@@ -128,7 +128,7 @@ class Harvest(RunState):
         if self.runner is None:
             return
         exporter = self._crawler.get_extension(FeedExporter)
-        for record in self._components.loop.results.left_over():
+        for record in self._components.loop.left_over():
             if exporter is not None:
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
         if self.session is not None:

@@ -51,6 +51,8 @@ class Result:
     """The outcome and the reason of each document."""
     sites: dict[str, str] = field(default_factory=dict)
     """The result of each site."""
+    complete: set[str] = field(default_factory=set, compare=False)
+    """The sites with a complete record."""
     changes: set[tuple[str, str]] = field(default_factory=set)
     """The kind and the URL of each change."""
 
@@ -65,6 +67,7 @@ class Result:
                 self.records[item.url] = (str(item.outcome), item.reason)
             case SiteRecord():
                 self.sites[item.root] = str(item.result)
+                self.complete |= {item.root} if item.complete else set()
 
 
 def harvest(
@@ -73,9 +76,13 @@ def harvest(
     session: SnapshotSession | None = None,
     result: Result | None = None,
     summary: Summary | None = None,
+    last: str | None = None,
     **arguments: str,
 ) -> Result:
-    """Run the engine with *arguments* against *web*, and return *result* with its output; *summary* counts it."""
+    """Run the engine with *arguments* against *web*, and return *result* with its output; *summary* counts it.
+
+    *last*: the URL of the document after whose response the run is interrupted.
+    """
     config, options = RunConfig.of(arguments), HarvestSettings()
     result = result or Result()
     parts = RunParts(
@@ -107,6 +114,10 @@ def harvest(
             output = loop.answered(replace(respond(web, step), transfer=transfer), candidate)
         for item in output:
             result.add(item)
+        if candidate.url == last:
+            for item in loop.left_over():
+                result.add(item)
+            break
     if session is not None:
         session.close()
     return result

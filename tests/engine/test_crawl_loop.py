@@ -255,3 +255,49 @@ def test_a_pipeline_that_changes_a_record_does_not_change_what_the_run_stores(tm
     assert (result.records, result.sites) == ({address: READ}, {address: "found"})
     (record,) = open_store(str(tmp_path)).latest(address).sitemaps().to_pylist()
     assert (record["url"], record["outcome"], record["complete"]) == (address, "read", True)
+
+
+@pytest.mark.parametrize(
+    ("robots", "last", "complete"),
+    [
+        pytest.param(["/1.xml", "/2.xml"], "/2.xml", True, id="all-was-read"),
+        pytest.param(["/1.xml", "/2.xml"], "/1.xml", False, id="one-is-queued"),
+        pytest.param(["/1.xml"], "/1.xml", True, id="the-other-is-not-listed-any-more"),
+        pytest.param(["/1.xml", "/gone.xml"], "/gone.xml", False, id="one-is-absent"),
+    ],
+)
+def test_an_interrupted_run_is_complete_only_if_nothing_was_left_to_read(
+    robots: list[str], last: str, complete: bool, tmp_path: Path
+) -> None:
+    arguments = {"site": SITE, "store": str(tmp_path), "emit": "sites"}
+    web = {
+        f"{SITE}/robots.txt": listing("/1.xml", "/2.xml"),
+        f"{SITE}/1.xml": plain("/a"),
+        f"{SITE}/2.xml": plain("/b"),
+    }
+    harvest(web, session=session_of(arguments), **arguments)
+    web[f"{SITE}/robots.txt"] = listing(*robots)
+    result = harvest(web, session=session_of(arguments), last=f"{SITE}{last}", **arguments)
+    assert (result.sites, result.complete) == ({SITE: "found"}, {SITE} if complete else set())
+    assert [run.complete for run in open_store(tmp_path).site(SITE).runs] == [True, complete]
+
+
+def test_an_interrupted_run_that_did_not_look_at_a_known_document_is_incomplete(tmp_path: Path) -> None:
+    arguments = {"site": SITE, "store": str(tmp_path), "emit": "sites"}
+    web = {f"{SITE}/robots.txt": b"", f"{SITE}/sitemap.xml": plain("/a"), f"{SITE}/1.xml": plain("/b")}
+    harvest(web, session=session_of(arguments), **arguments)  # finds sitemap.xml by probing
+    web[f"{SITE}/robots.txt"] = listing("/1.xml")
+    result = harvest(web, session=session_of(arguments), last=f"{SITE}/1.xml", **arguments)
+    assert (result.sites, result.complete) == ({SITE: "found"}, set())
+    assert [run.complete for run in open_store(tmp_path).site(SITE).runs] == [True, False]
+
+
+def test_a_site_whose_sitemap_was_read_for_another_one_is_incomplete_after_an_interruption() -> None:
+    other = SITE.replace("www", "blog")
+    web = {f"{site}/robots.txt": listing("/1.xml") for site in (SITE, other)} | {f"{SITE}/1.xml": plain("/a")}
+    result = harvest(web, site=f"{SITE} {other}", emit="sites", last=f"{SITE}/1.xml")
+    assert (result.sites.keys(), result.complete) == ({SITE, other}, {SITE})
+
+
+def listing(*paths: str) -> bytes:
+    return "".join(f"Sitemap: {SITE}{path}\n" for path in paths).encode()
