@@ -44,7 +44,8 @@ _STORED = {  # numbers in place of texts: to group and join them takes less time
     # The record of a document that left is that of its last reading, which is no longer part of the snapshot.
     "sitemaps": """
         * replace (null::varchar as "left", if("left" is null, kind, null) as kind,
-            if("left" is null, entries, 0) as entries, if("left" is null, problems, []) as problems)
+            if("left" is null, entries, 0) as entries, if("left" is null, problems, []) as problems,
+            if("left" is null, bytes_unpacked, null) as bytes_unpacked)
     """,
     "all_urls": "*, if(key is null, null, hash(key)) as key_hash",
     "all_alternates": """

@@ -28,10 +28,12 @@ _READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in
 MAY_LIST_MORE = f"""
     from sitemaps
     where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')
+            or (outcome = 'read' and not complete)  -- the reading is not accepted yet
             or (outcome = 'skipped' and not complete
                 and not (entries = 0 and coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)))
             or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and ({NAMED} or rows_from is not null)))
-        and not (parent is null and ends_with(url, '/robots.txt') and outcome <> 'absent' and exists ({_READ_ROBOTS}))
+        and not (parent is null and ends_with(url, '/robots.txt') and outcome not in ('read', 'absent')
+            and exists ({_READ_ROBOTS}))
 """
 """The documents that may list what seems to be missing, because they were not read completely."""
 MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"

@@ -70,3 +70,12 @@ def test_documents_that_only_an_index_named_are_named_by_nothing_once_that_left(
         (findings, (4, 1, 3)),
         (findings, (4, 1, 3)),
     ]
+
+
+def test_a_robots_txt_that_no_longer_lists_a_sitemap_is_unread_until_that_is_accepted(tmp_path: Path) -> None:
+    audit_of_web(tmp_path, WEB, site=SITE)
+    rule = RULES["site/not-in-robots"]
+    assert _found(audit_of_web(tmp_path, WEB | {ROBOTS: b"User-agent: *\n"}, rules=[rule], site=SITE)) == (
+        [("site/not-in-robots", "robots.txt or an index was not read completely")],
+        (4, 1, 3),
+    )
