@@ -17,8 +17,7 @@ from sitemap_harvest.discovery.rules import sites_of_robots
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document, Limits
 from sitemap_harvest.formats.robots_rules import ANY, rules_of
-from sitemap_harvest.model import Outcome
-from sitemap_harvest.snapshots.merge import WAS_ABSENT
+from sitemap_harvest.model import WAS_ABSENT, Outcome
 from sitemap_harvest.urls import document_key, site_of
 
 if TYPE_CHECKING:

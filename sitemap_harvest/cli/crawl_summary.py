@@ -101,9 +101,10 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
     elif outcome is not RunOutcome.INTERRUPTED:
         yield "red", summary.why_nothing()
     yield from _hints(summary)
-    for words in (summary.probe_in_words(), summary.changes_in_words(), summary.snapshots_in_words()):
-        if words:
-            yield "", f"{words[0].upper()}{words[1:]}."
+    sentences = (summary.probe_in_words(), summary.changes_in_words(), summary.snapshots_in_words())
+    for words in filter(None, sentences):
+        yield "", f"{words[0].upper()}{words[1:]}."
+    yield from (("yellow", f"{note.replace('emit=', '--emit ')}.") for note, _ in summary.emptied.lines())
     if summary.problems:
         yield "", f"Problems in the documents: {_problems_in_words(summary)}"
 

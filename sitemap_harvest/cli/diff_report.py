@@ -64,8 +64,10 @@ def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterat
         *(f"  {one.url}: {one.reason or one.outcome}" for one in summary.stale_sitemaps[:most]),
         *_more_documents(summary.stale_sitemaps[_MOST_DOCUMENTS:], width),
         *(f"Pattern: {one.name}, {one.count:,} URLs ({one.detail})" for one in summary.patterns),
-        *(f"Removed sitemap: {one.url}: {one.reason}" for one in summary.sitemaps_left[:most]),
+        *(one.in_words() for one in summary.sitemaps_left[:most]),
         *_more_documents(summary.sitemaps_left[_MOST_DOCUMENTS:], width),
+        *(f"Emptied sitemap: {url}" for url in summary.sitemaps_emptied[:most]),
+        *_more_documents(summary.sitemaps_emptied[_MOST_DOCUMENTS:], width),
         *(f"Argument or limit changed: {one.name} was {one.before} and is now {one.after}"
           for one in summary.differences),
     )  # fmt: skip

@@ -121,12 +121,12 @@ def _mass_changes(connection: Any) -> list[MassChange]:
         f"""select name, count(*), min(gone) from pairs group by name
         having count(*) >= {MIN_URLS} order by count(*) desc, name""",  # noqa: S608 - our own number
     ):
-        counted = f"{count:,} URLs"
+        moves = []
         if name == HOST_MOVE:
             moves = _rows(connection, f"from hosts order by pairs desc, before, after limit {_MAX_SHOWN}")
-            counted = ", ".join(f"{pairs:,} from {one} to {other}" for one, other, pairs in moves)
         ((before, after),) = _rows(connection, f"select gone.loc, came.loc {_BOTH} where pairs.gone = {first}")
-        detail = f"{counted}, such as {before} to {after}"
+        hosts = [f"{pairs:,} from {one} to {other}" for one, other, pairs in moves]
+        detail = ", ".join([*hosts, f"such as {before} to {after}"])
         found.append(MassChange(name=name, count=count, share=round(count / gone, 4), detail=detail))
     return found
 

@@ -142,6 +142,8 @@ class Summary:
     """Compared sites of which some documents were neither read completely nor found unchanged."""
     unread_documents: int = 0
     """Documents of compared sites that were not read completely, without those that were skipped on purpose."""
+    emptied: Notes = field(default_factory=Notes)
+    """Documents of compared sites that are gone or list no URLs any more, as text."""
     named_pages: list[str] = field(default_factory=list)
     """The first few named documents that are web pages: the user may have meant their sites."""
     site_notes: Notes = field(default_factory=Notes)
@@ -232,6 +234,7 @@ class Summary:
             self.unread += is_unread
             self.partly_read += not is_unread and bool(changes.stale or changes.unread)
             self.unread_documents += changes.unread
+            self._note_emptied(changes)
         if changes.unread and not self.has_enough:
             self.has_failed = True
             self._note_unread(changes.stale_sitemaps)
@@ -273,6 +276,13 @@ class Summary:
         if record.result is not SiteResult.FOUND and is_final and record.documents:
             words = f"{record.root}: {record.in_words()}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
+
+    def _note_emptied(self, changes: ChangeSummary) -> None:
+        for one in changes.sitemaps_left:
+            if one.is_robots:
+                self.emptied.add(one.in_words())
+        for url in changes.sitemaps_emptied:
+            self.emptied.add(f"{url} lists no URLs any more")
 
     def _note_unread(self, documents: Iterable[StaleSitemap]) -> None:
         """Note those of *documents* whose response alone is no failure.

@@ -18,6 +18,7 @@ from sitemap_harvest.model.batch import (
     plain_values as plain_values,
 )
 from sitemap_harvest.model.change import (
+    WAS_ABSENT as WAS_ABSENT,
     Change as Change,
     ChangeKind as ChangeKind,
     ChangeSummary as ChangeSummary,

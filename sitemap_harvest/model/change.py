@@ -20,6 +20,9 @@ _NOTES = {
 }
 """Explanations of counts that are no changes."""
 
+WAS_ABSENT = "the document was absent in "
+"""How the reason of each document begins that left because it was absent."""
+
 
 class ChangeKind(StrEnum):
     """The kinds of change of a URL."""
@@ -95,6 +98,18 @@ class LeftSitemap:
     url: str
     reason: str
     """Why it was removed, as text."""
+
+    @property
+    def is_robots(self) -> bool:
+        """Whether it is a robots.txt that is gone: the site counts as one without it."""
+        return self.url.endswith("/robots.txt") and self.reason.startswith(WAS_ABSENT)
+
+    def in_words(self) -> str:
+        """Return the removal in one line."""
+        if self.is_robots:
+            runs = self.reason.removeprefix(WAS_ABSENT)
+            return f"{self.url} is gone: it was absent in {runs}, so the site counts as one without a robots.txt"
+        return f"Removed sitemap: {self.url}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sitemap_harvest.model import FoundBy, Outcome, SitemapRecord
+from sitemap_harvest.model import WAS_ABSENT, FoundBy, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.merge_policy import MergeDecision, MergePolicy, final_key, has_rows, merge_decision
 from sitemap_harvest.snapshots.removal import unlisted
 from sitemap_harvest.urls import document_key
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 NEVER_READ = "the document is no longer listed, and was never read"
 NOT_ASKED_FOR = "not requested in this run"
 """The reason of a document in the last snapshot that the run did not request."""
-WAS_ABSENT = "the document was absent in "
-"""How the reason of each document begins that left because it was absent."""
 
 _OF_THE_READING = (
     *("final_url", "kind", "content_type", "etag", "last_modified", "bytes_unpacked", "layers", "encoding"),

@@ -14,6 +14,7 @@ from sitemap_harvest.model import (
     ChangeSummary,
     Evidence,
     FoundBy,
+    LeftSitemap,
     Outcome,
     SitemapRecord,
     SiteRecord,
@@ -353,6 +354,22 @@ def test_nothing_has_changed_only_if_everything_was_read(sites: list[ChangeSumma
         summary.add_changes(changes)
     assert summary.changes_in_words() == f"since the last snapshot: {words}"
     assert summary.has_failed is any(changes.unread for changes in sites)
+
+
+def test_documents_that_are_gone_or_empty_are_named_after_the_changes() -> None:
+    robots = LeftSitemap(url="https://a.example/robots.txt", reason="the document was absent in 3 runs")
+    left = (robots, LeftSitemap(url="https://a.example/s.xml", reason="the document was absent in 3 runs"))
+    changes = ChangeSummary(**CHANGES, removed=2, sitemaps_left=left, sitemaps_emptied=("https://a.example/b.xml",))
+    summary = Summary(run="2", urls=1)
+    summary.add_snapshot(changes)
+    summary.add_changes(changes)
+    lines = shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})
+    assert lines[lines.index("Since the last snapshot: 2 removed.") :][:4] == [
+        "Since the last snapshot: 2 removed.",
+        "Stored 1 snapshot with 200 different URLs.",
+        "https://a.example/b.xml lists no URLs any more.",
+        f"{robots.in_words()}.",
+    ]
 
 
 def stale(path: str, outcome: Outcome, reason: str) -> StaleSitemap:

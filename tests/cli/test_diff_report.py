@@ -155,7 +155,7 @@ def test_pairs_of_a_pattern_are_reported_once_and_after_single_changes(tmp_path:
         {SHOP: [entry(loc.replace("http:", "https:")) for loc in old]},
     )
     shown = report(changes, 80)
-    assert "\nPattern: http-to-https, 25 URLs (" in shown
+    assert "\nPattern: http-to-https, 25 URLs (such as http://" in shown
     assert shown.partition("\n\nRemoved")[2] == (
         ": 1\n  the sitemap was read completely and no longer lists the URL:\n  https://a.example/gone\n\n"
         "Part of a pattern: 25\n  the sitemap was read completely and no longer lists the URL:\n"
@@ -285,6 +285,24 @@ def test_a_terminal_gets_the_first_documents() -> None:
         "  and 1,005 more: see the view sitemaps of query",
         *gone[:5],
         "  and 2 more: see the view sitemaps of query",
+    ]
+
+
+def test_documents_that_are_gone_or_empty_are_named() -> None:
+    summary = ChangeSummary(
+        site=SITE,
+        run="b",
+        baseline="a",
+        sitemaps_left=(
+            LeftSitemap(url=f"{SITE}/robots.txt", reason="the document was absent in 3 runs"),
+            LeftSitemap(url=f"{SITE}/s.xml", reason="the document was absent in 3 runs"),
+        ),
+        sitemaps_emptied=(f"{SITE}/news.xml",),
+    )
+    assert list(summary_lines(summary))[2:] == [
+        f"{SITE}/robots.txt is gone: it was absent in 3 runs, so the site counts as one without a robots.txt",
+        f"Removed sitemap: {SITE}/s.xml: the document was absent in 3 runs",
+        f"Emptied sitemap: {SITE}/news.xml",
     ]
 
 
