@@ -420,6 +420,25 @@ def test_fields_that_a_pipeline_adds_are_columns(site: Site, tmp_path: Path, mon
     assert [row["source"] for row in result.urls] == ["x", "x"]
 
 
+def test_a_module_that_calls_harvest_when_it_is_imported_by_the_run_starts_no_other_run(
+    site: Site, tmp_path: Path
+) -> None:
+    text = """
+        import sys
+        from sitemap_harvest import HarvestProcessError, harvest
+        class Kept:
+            def process_item(self, item):
+                return item
+        try:
+            harvest(sys.argv[-1], settings={"ITEM_PIPELINES": {"their_script.Kept": 1}})
+        except HarvestProcessError as error:
+            print("call harvest() under if __name__ == '__main__':" in str(error))
+    """
+    (tmp_path / "their_script.py").write_text(textwrap.dedent(text))
+    out, _ = script("import their_script", tmp_path, site.url).communicate(timeout=PATIENCE_SECONDS)
+    assert out == "True\n"
+
+
 def test_settings_may_be_those_of_a_project(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "their_project.py").write_text(
         "class AddOn:\n    def update_settings(self, settings):\n        settings.set('USER_AGENT', 'his', 'addon')\n"
