@@ -69,6 +69,10 @@ class StoreError(HarvestError):
     """A store of snapshots is damaged, has a newer version, or is in use by another run."""
 
 
+class DatabaseError(HarvestError):
+    """A database cannot be written: it is not reachable, or a table has other columns."""
+
+
 class InvalidRunError(StoreError):
     """A text is neither a run ID, nor a date, nor a word such as ``latest``."""
 

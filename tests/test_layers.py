@@ -30,6 +30,7 @@ ORDER = (
     "snapshots",
     "diff",
     "audit",
+    "databases",
     "config",
     "engine",
     "api",

@@ -64,8 +64,13 @@ FORMATS: dict[str, str] = {
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 """The suffixes of compressed outputs."""
 
-FEED_EXPORTERS: dict[str, str] = FORMATS | dict.fromkeys(
-    COMPRESSIONS, "sitemap_harvest.integration.items.exporters.compressed_exporter"
+DATABASES = ("duckdb", "sqlite", "postgresql", "")
+"""The databases, as formats of outputs; without a format, the scheme of the URI tells."""
+
+FEED_EXPORTERS: dict[str, str] = (
+    FORMATS
+    | dict.fromkeys(COMPRESSIONS, "sitemap_harvest.integration.items.exporters.compressed_exporter")
+    | dict.fromkeys(DATABASES, "sitemap_harvest.integration.items.database_output.TablesExporter")
 )
 """The formats; and the compressions, because for Scrapy, the last suffix is the format."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,15 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider
 from scrapy.exporters import JsonItemExporter, XmlItemExporter
 from scrapy.extensions import feedexport
-from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
+from scrapy.utils.defer import deferred_from_coro, ensure_awaitable, maybe_deferred_to_future
+from twisted.internet.threads import deferToThread
 
 from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.errors import probably_meant
+from sitemap_harvest.errors import DatabaseError, MissingPackageError, probably_meant
 from sitemap_harvest.files import is_device
 from sitemap_harvest.integration.default_settings import COMPRESSIONS
+from sitemap_harvest.integration.items.database_output import DatabaseStorage, exported_schema, is_database
 from sitemap_harvest.integration.items.item_types import RowList
 from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS, LostRows
 from sitemap_harvest.integration.items.output_files import FileFeedStorage, compress, tell_incomplete, tell_kept
@@ -72,8 +75,13 @@ class FeedExporter(feedexport.FeedExporter):
         self._lost: dict[feedexport.FeedSlot, LostRows] = {}
         self._reported: set[tuple[str, str]] = set()
 
+    def _storage_supported(self, uri: str, feed_options: dict[str, Any]) -> bool:
+        return is_database(uri, feed_options) or super()._storage_supported(uri, feed_options)
+
     def _get_storage(self, uri: str, feed_options: dict[str, Any]) -> feedexport.FeedStorageProtocol:
         """Return the storage; a local file is replaced as a whole, unless rows can be appended to it."""
+        if is_database(uri, feed_options):
+            return DatabaseStorage(uri, feed_options=feed_options)  # type: ignore[return-value]  # its own file type
         if self._is_ours and uri == _STDOUT:  # Scrapy warns that it cannot overwrite it, and nobody expects that
             feed_options = {**feed_options, "overwrite": False}
         storage = super()._get_storage(uri, feed_options)
@@ -90,12 +98,13 @@ class FeedExporter(feedexport.FeedExporter):
         run = run_of(spider)
         try:
             super().open_spider(spider)
-        except KeyError as error:
+        except (KeyError, DatabaseError) as error:
             if run is None:
                 raise
-            run.refuse(f"FEEDS: unknown placeholder in an output URI: {error}")
+            is_name = isinstance(error, KeyError)
+            run.refuse(f"FEEDS: unknown placeholder in an output URI: {error}" if is_name else str(error))
         for slot in self.slots:
-            if reason := _why_not(slot, is_ours=run is not None) or self._why_foreign(slot):
+            if reason := _why_not(slot, is_ours=run is not None) or self._why_foreign(slot) or self._why_no_table(slot):
                 if run is not None:
                     run.refuse(reason)
                 self.slots = []
@@ -130,6 +139,21 @@ class FeedExporter(feedexport.FeedExporter):
         except OSError as error:
             return f"{slot.uri} cannot be appended to: {error}"
         return None if None in reasons else f"{slot.uri} already exists, and {reasons[0]}"
+
+    def _why_no_table(self, slot: feedexport.FeedSlot) -> str | None:
+        """Return why the database of *slot* cannot be written; ``None`` if it can, or it has none."""
+        if not isinstance(slot.storage, DatabaseStorage):
+            return None
+        run, fields = run_of(slot.spider), slot.feed_options.get("fields")
+        emit = {} if run is None or run.config is None else run.config.emit
+        wanted = getattr(slot.filter, "item_classes", ())
+        kinds = {name: kind for name, kind in emit.items() if not wanted or issubclass(kind.row_type, wanted)}
+        tables = {name: exported_schema(kind.schema(), fields) for name, kind in kinds.items()}
+        try:
+            slot.storage.check(tables)
+        except (DatabaseError, MissingPackageError) as error:
+            return str(error)
+        return None
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
         """Export *item*, or all rows in it. A feed that cannot be written ends the run.
@@ -169,15 +193,16 @@ class FeedExporter(feedexport.FeedExporter):
         self._ended_early = f"the run ended early ({reason})" if reason in _ENDED_EARLY else ""
         if (run := run_of(spider)) is not None and run.config is not None:
             for slot in self.slots:
-                if slot.itemcount or slot.batch_id > 1 or not slot.store_empty:
+                is_database = isinstance(slot.storage, DatabaseStorage)  # each of its tables may be empty
+                if (slot.itemcount and not is_database) or slot.batch_id > 1 or not slot.store_empty:
                     continue
-                if (why := self._why_kept(slot, run.summary)) is not None:
+                if not slot.itemcount and (why := self._why_kept(slot, run.summary)) is not None:
                     _keep(slot, why)
                     continue
                 empty = (kind.of([]) for kind in run.config.emit.values())
                 parts = (part for batch in empty for part in _accepted(batch, slot.filter))
                 with suppress(OSError):  # to close it reports that it cannot be opened
-                    if (part := next(parts, None)) is not None:
+                    for part in parts if is_database else islice(parts, 1):
                         self._write(slot, part)
         for slot in self.slots if run is not None else ():
             self._check_replaced(slot)
@@ -248,6 +273,24 @@ class FeedExporter(feedexport.FeedExporter):
         elif is_new and self._ended_early:
             tell_incomplete(slot.uri, f"{self._ended_early}{self._how_to_list_changes(slot)}")
         return partial is None
+
+    async def _is_loaded(self, slot: feedexport.FeedSlot, storage: DatabaseStorage) -> bool:
+        """Write the rows of *slot* to the database; return ``False`` if it does not have them."""
+        reason = self._ended_early
+        try:
+            if slot.exporter is None or self._finish(slot) is not None:
+                return False
+            self._report_missing(slot)
+            kept = await maybe_deferred_to_future(deferToThread(storage.put, is_whole=not self._ended_early))
+            if not kept:
+                return True
+        except (DatabaseError, *WRITE_ERRORS) as error:
+            self._fail(error)
+            reason, kept = "the new rows cannot be written", storage.kept()
+        self.is_whole = False
+        files = ", ".join(map(str, kept))
+        tell_kept(slot.uri, f"{reason}; its rows are in {files}{self._how_to_list_changes(slot)}")
+        return False
 
     def _finish(self, slot: feedexport.FeedSlot) -> str | None:
         """End the export to *slot*, and log the rows that it lost. Returns why it is not stored; ``None`` if it is."""
@@ -343,7 +386,13 @@ class FeedExporter(feedexport.FeedExporter):
     async def _close_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> None:
         """Close an output. Nothing waits for the result, so errors are recorded here."""
         try:
-            if run_of(spider) is None or self._is_finished(slot):
+            if run_of(spider) is None:
+                is_finished = True
+            elif isinstance(slot.storage, DatabaseStorage):
+                is_finished = await self._is_loaded(slot, slot.storage)
+            else:
+                is_finished = self._is_finished(slot)
+            if is_finished:
                 await super()._close_slot(slot, spider)
             else:
                 await self.crawler.signals.send_catch_log_async(signals.feed_slot_closed, slot=slot)

@@ -16,6 +16,7 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.errors import ArgumentError, OptionError, probably_meant, there_is_no
+from sitemap_harvest.integration.default_settings import DATABASES
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
     """
     settings, feeds = crawler.settings, crawler.settings.getdict("FEEDS")
     for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
-        if not options.get("item_classes") and not options.get("item_filter"):
+        has_tables = options.get("format") in DATABASES  # one for each kind
+        if not has_tables and not options.get("item_classes") and not options.get("item_filter"):
             given = ",".join(config.emit)
             each = json.dumps({f"{name}.jsonl": _feed_of(kind) for name, kind in config.emit.items()})
             message = (

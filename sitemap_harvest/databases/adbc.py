@@ -1,0 +1,90 @@
+"""``AdbcDatabase``: a database with a driver of Arrow Database Connectivity, which takes columns in bulk.
+
+Specification: https://arrow.apache.org/adbc/
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import adbc_driver_manager
+import pyarrow as pa
+
+from sitemap_harvest.databases.columns import is_json
+from sitemap_harvest.databases.database import Database
+from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.redact import without_login
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.databases.database import Rows
+    from sitemap_harvest.databases.location import DatabaseLocation
+
+
+class AdbcDatabase(Database):
+    """Nested columns are JSON."""
+
+    def __init__(self, location: DatabaseLocation) -> None:
+        """Connect to the database. Raises :exc:`DatabaseError`."""
+        super().__init__(location)
+        with self._errors():
+            self._connection = self._connected()
+            self._cursor = self._connection.cursor()
+
+    def _connected(self) -> Any:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(adbc_driver_manager.Error):
+            self._cursor.close()
+            self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except adbc_driver_manager.Error as error:
+            words = " ".join(str(error).split())
+            raise DatabaseError(f"{without_login(self.location.address)}: {words}") from error
+
+    def _schema(self, schema: pa.Schema) -> pa.Schema:
+        return pa.schema([(field.name, self._driver_type(field.type)) for field in schema])
+
+    def _driver_type(self, kind: pa.DataType) -> pa.DataType:
+        return pa.string() if is_json(kind) or pa.types.is_null(kind) else kind
+
+    def _converted(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+        schema = self._schema(rows.schema)
+        for batch in rows.batches:
+            yield pa.RecordBatch.from_arrays(list(map(self._column, batch.columns)), schema=schema)
+
+    def _column(self, column: pa.Array) -> pa.Array:
+        raise NotImplementedError
+
+    def _query(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+        with self._errors():
+            self._cursor.execute(statement, parameters)
+            return list(self._cursor.fetchall())
+
+    def _execute(self, statement: str) -> None:
+        with self._errors():
+            self._cursor.execute(statement)
+
+    def _insert(self, table: str, reader: pa.RecordBatchReader, *, temporary: bool = False) -> int:
+        options = {"temporary": True} if temporary else {"db_schema_name": self.location.schema}
+        with self._errors():
+            return int(self._cursor.adbc_ingest(table, reader, mode="append", **options))
+
+    def _begin(self) -> None:  # a transaction begins with its first statement
+        pass
+
+    def _commit(self) -> None:
+        with self._errors():
+            self._connection.commit()
+
+    def _roll_back(self) -> None:
+        with suppress(adbc_driver_manager.Error):
+            self._connection.rollback()

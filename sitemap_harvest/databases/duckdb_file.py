@@ -1,0 +1,117 @@
+"""DuckDB files: nested columns are native lists and structures.
+
+Documentation: https://duckdb.org/docs/stable/
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from sitemap_harvest.databases.database import Database
+from sitemap_harvest.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_harvest.databases.database import Rows
+    from sitemap_harvest.databases.location import DatabaseLocation
+
+_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+    pa.null(): "VARCHAR",
+}
+
+
+class DuckDbFile(Database):
+    """A file that only this process can open at the same time."""
+
+    def __init__(self, location: DatabaseLocation) -> None:
+        """Open the file. Raises :exc:`DatabaseError`."""
+        super().__init__(location)
+        with self._errors():
+            # One thread, and some memory beyond which it writes to disk: a crawl may run beside others.
+            self._connection = duckdb.connect(location.address, config={"threads": 1, "memory_limit": "512MB"})
+            self._connection.execute("set timezone = 'UTC'")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (duckdb.Error, OSError) as error:
+            raise DatabaseError(f"{self.location.address}: {' '.join(str(error).split())}") from error
+
+    def _type(self, kind: pa.DataType) -> str:
+        if pa.types.is_timestamp(kind):
+            return "TIMESTAMP WITH TIME ZONE"
+        if isinstance(kind, pa.JsonType):
+            return "JSON"
+        if pa.types.is_map(kind):
+            return f"MAP({self._type(kind.key_type)}, {self._type(kind.item_type)})"
+        if pa.types.is_list(kind):
+            return f"{self._type(kind.value_type)}[]"
+        if pa.types.is_struct(kind):
+            return f"STRUCT({', '.join(f'{self._quote(field.name)} {self._type(field.type)}' for field in kind)})"
+        return _TYPES[kind]
+
+    def _is_same(self, found: str, wanted: str) -> bool:
+        return found.replace('"', "") == wanted.replace('"', "")  # it quotes only the names that are words of SQL
+
+    def _schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def _converted(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+        yield from rows.batches
+
+    def _columns(self, table: str) -> dict[str, str]:
+        with self._errors():
+            found = self._connection.execute(
+                "select column_name, data_type from information_schema.columns "
+                "where table_catalog = current_catalog() and table_name = ? and table_schema = coalesce(?, 'main') "
+                "order by ordinal_position",
+                [table, self.location.schema],
+            ).fetchall()
+        return dict(found)
+
+    def _lock(self, table: str) -> None:  # noqa: ARG002 - the whole file is locked while it is open
+        if self.location.schema:
+            self._execute(f"create schema if not exists {self._quote(self.location.schema)}")
+
+    def _execute(self, statement: str) -> None:
+        with self._errors():
+            self._connection.execute(statement)
+
+    def _insert(self, table: str, reader: pa.RecordBatchReader, *, temporary: bool = False) -> int:
+        name = self._quote(table) if temporary else self._quoted(table)
+        with self._errors():
+            self._connection.register("new_rows", reader)
+            try:
+                (count,) = self._connection.execute(f"insert into {name} by name from new_rows").fetchone() or (0,)
+            finally:
+                self._connection.unregister("new_rows")
+        return int(count)
+
+    def _begin(self) -> None:
+        self._execute("begin")
+
+    def _commit(self) -> None:
+        self._execute("commit")
+
+    def _roll_back(self) -> None:
+        with suppress(DatabaseError):
+            self._execute("rollback")
+
+
+def open_at(location: DatabaseLocation) -> Database:
+    """Open the file at *location*. Raises :exc:`DatabaseError`."""
+    return DuckDbFile(location)

@@ -1,0 +1,122 @@
+"""``DatabaseLocation``: the database, the table and the mode that a URI names, such as ``urls.duckdb?mode=append``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from sitemap_harvest.errors import DatabaseError, there_is_no
+from sitemap_harvest.redact import without_login
+
+KINDS = ("postgresql", "sqlite", "duckdb")
+"""The kinds of databases: names of formats, schemes of URIs and suffixes of files."""
+SCHEMES = {"postgres": "postgresql", "sqlite3": "sqlite"} | {kind: kind for kind in KINDS}
+"""The kinds by the schemes of URIs."""
+_OWN = ("table", "schema", "mode", "key")
+_DRIVE = re.compile(r"/[A-Za-z]:")
+
+
+class Mode(StrEnum):
+    """What becomes of the rows that a table has."""
+
+    CREATE = "create"
+    """There must be no such table."""
+    REPLACE = "replace"
+    """They are deleted."""
+    APPEND = "append"
+    """They are kept."""
+    UPSERT = "upsert"
+    """Those with the key of a new row are deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseLocation:
+    """A database, and how rows are written to it."""
+
+    kind: str
+    """One of :data:`KINDS`."""
+    address: str
+    """The path of a file, or the URI of a server."""
+    schema: str | None
+    """The schema of the tables; ``None``: the default one."""
+    table: str | None
+    """The table; ``None``: that of the kind of the rows, such as ``urls``."""
+    mode: Mode
+    key: tuple[str, ...]
+    """The columns that identify a row for ``upsert``; none: those of the kind of the rows."""
+
+    @property
+    def is_server(self) -> bool:
+        """Whether the address is a URI, not the path of a file."""
+        return self.kind == "postgresql"
+
+
+def parse_location(uri: str, kind: str = "", *, default: Mode) -> DatabaseLocation:
+    """Return the location that *uri* names.
+
+    *kind*: that of the database if *uri* does not tell. *default*: the mode without the
+    parameter ``mode``. Raises :exc:`DatabaseError`.
+    """
+    shown = without_login(uri)
+    scheme, colon, _ = uri.partition(":")
+    is_path = not colon or scheme.lower() not in SCHEMES
+    found = kind if is_path else SCHEMES[scheme.lower()]
+    base, _, query = uri.partition("?")
+    if found not in KINDS:
+        raise DatabaseError(f"{shown}: the kind of the database is unknown; it must be one of {', '.join(KINDS)}")
+    given, others = _parameters(query, shown)
+    if found == "postgresql":
+        address = _server(base, others, shown)
+    elif others:
+        raise DatabaseError(f"{shown}: {there_is_no('parameter', next(iter(others)), _OWN)}")
+    else:
+        address = base if is_path else _path(base)
+        if not address:
+            raise DatabaseError(f"{shown}: the path of the file is missing, as in {found}:///data/urls.{found}")
+    mode = given.get("mode", default)
+    if mode not in tuple(Mode):
+        raise DatabaseError(f"{shown}: {there_is_no('mode', mode, Mode)}")
+    key = tuple(part.strip() for part in given.get("key", "").split(",") if part.strip())
+    if key and mode != Mode.UPSERT:
+        raise DatabaseError(f"{shown}: the parameter key is for mode=upsert")
+    names = {name: given.get(name) for name in ("schema", "table")}
+    for name, value in names.items():
+        if value is not None and (not value or "\0" in value):
+            raise DatabaseError(f"{shown}: the parameter {name} is empty, or has a NUL character")
+    if names["schema"] and found == "sqlite":
+        raise DatabaseError(f"{shown}: SQLite has no schemas; remove the parameter schema")
+    return DatabaseLocation(kind=found, address=address, mode=Mode(mode), key=key, **names)
+
+
+def _parameters(query: str, shown: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the parameters of *query* that are ours, and the others."""
+    own: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        into = own if name in _OWN else others
+        if name in into:
+            raise DatabaseError(f"{shown}: the parameter {name} is given twice")
+        into[name] = value
+    return own, others
+
+
+def _server(base: str, others: dict[str, str], shown: str) -> str:
+    """Return the URI for libpq, with the parameters that are its own."""
+    if "//" not in base:
+        raise DatabaseError(f"{shown}: it must begin with postgresql://, as in postgresql://me@localhost/seo")
+    if urlsplit(base).password or "password" in others:
+        raise DatabaseError(
+            f"{shown}: remove the password, which logs would show; set the environment variable PGPASSWORD, or write "
+            "it to ~/.pgpass"
+        )
+    parts = urlsplit(base)
+    return f"postgresql://{parts.netloc}{parts.path}{'?' if others else ''}{urlencode(others)}"
+
+
+def _path(base: str) -> str:
+    """Return the path in a URI such as ``duckdb:///data/urls.duckdb``, ``duckdb:///C:/urls.duckdb`` or ``duckdb:x``."""
+    rest = base.partition(":")[2]
+    path = unquote(rest.removeprefix("//"))
+    return path[1:] if _DRIVE.match(path) else path

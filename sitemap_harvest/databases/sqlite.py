@@ -1,0 +1,58 @@
+"""SQLite files: nested columns are JSON, and instants are text in ISO 8601.
+
+Documentation: https://www.sqlite.org/docs.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from adbc_driver_sqlite import dbapi
+
+from sitemap_harvest.databases.adbc import AdbcDatabase
+from sitemap_harvest.databases.columns import is_json, json_text
+from sitemap_harvest.databases.database import LOCK_SECONDS
+from sitemap_harvest.export import text_of
+
+if TYPE_CHECKING:
+    from sitemap_harvest.databases.database import Database
+    from sitemap_harvest.databases.location import DatabaseLocation
+
+
+class SqliteFile(AdbcDatabase):
+    """A file that one program can write at a time; others wait."""
+
+    def _connected(self) -> Any:
+        return dbapi.connect(self.location.address)
+
+    def _type(self, kind: pa.DataType) -> str:
+        if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+            return "INTEGER"
+        return "REAL" if pa.types.is_floating(kind) else "TEXT"
+
+    def _driver_type(self, kind: pa.DataType) -> pa.DataType:
+        return pa.string() if pa.types.is_timestamp(kind) else super()._driver_type(kind)
+
+    def _column(self, column: pa.Array) -> pa.Array:
+        if pa.types.is_null(column.type):
+            return column.cast(pa.string())
+        if pa.types.is_timestamp(column.type):
+            return text_of(column)
+        return json_text(column) if is_json(column.type) else column
+
+    def _columns(self, table: str) -> dict[str, str]:
+        return dict(self._query("select name, type from pragma_table_info(?) order by cid", [table]))
+
+    def _index(self, table: str, columns: list[str]) -> None:
+        self._execute(f"create index temp.{table}_key on {table} ({', '.join(columns)})")
+
+    def _lock(self, table: str) -> None:  # noqa: ARG002 - the whole file
+        """Begin to write: until then, another program may change the file, and the transaction would fail."""
+        self._execute(f"pragma busy_timeout = {LOCK_SECONDS * 1000}")
+        self._execute("create temporary table if not exists sitemap_harvest_lock (one integer)")
+
+
+def open_at(location: DatabaseLocation) -> Database:
+    """Open the file at *location*, or create it. Raises :exc:`~sitemap_harvest.errors.DatabaseError`."""
+    return SqliteFile(location)

@@ -1,0 +1,157 @@
+"""Tables of databases as outputs: the rows wait in temporary files, and are written in one transaction at the end.
+
+So a crawl of hours holds no connection and no lock, and one that is killed changes nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sitemap_harvest.config.arguments import EMIT
+from sitemap_harvest.databases import KINDS, SCHEMES, DatabaseLocation, Mode, Rows, open_database, parse_location
+from sitemap_harvest.integration.items.exporters import ParquetExporter, renamed
+from sitemap_harvest.integration.items.item_processor import BATCHES
+from sitemap_harvest.integration.spider_attributes import run_of
+from sitemap_harvest.model import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Spider
+
+_NAMES = {kind: name for name, kind in EMIT.items()}
+_BATCH_ROWS = 10_000
+
+
+class RowFiles:
+    """Temporary Parquet files, one for each table: what an exporter of tables writes to in place of a file."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._files: dict[str, IO[bytes]] = {}
+
+    def opened(self, name: str) -> IO[bytes]:
+        """Return the new file of the table *name*, which has no name itself, so that a killed run leaves none."""
+        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
+        self._files[name] = file
+        return file
+
+    def rows(self) -> dict[str, Rows]:
+        """Return the rows by table."""
+        files = {name: pq.ParquetFile(file) for name, file in self._files.items()}
+        return {name: Rows(file.schema_arrow, file.iter_batches(_BATCH_ROWS)) for name, file in files.items()}
+
+    def copied_to(self, folder: Path, run: str) -> list[Path]:
+        """Copy the files to *folder*, and return their paths. Raises :exc:`OSError`."""
+        paths = []
+        for name, file in self._files.items():
+            path = folder / f"{name}.{run}.parquet"
+            file.seek(0)
+            with path.open("wb") as copy:
+                shutil.copyfileobj(file, copy)
+            paths.append(path)
+        return paths
+
+    def flush(self) -> None:
+        """Do nothing: the exporter writes whole files."""
+
+    def close(self) -> None:
+        """Remove the files."""
+        self.closed = True
+        for file in self._files.values():
+            file.close()
+
+
+class DatabaseStorage:
+    """The tables of a database, such as ``urls.duckdb`` or ``postgresql://me@localhost/seo?table=urls``."""
+
+    def __init__(self, uri: str, *, feed_options: Mapping[str, Any]) -> None:
+        """Parse *uri*. Raises :exc:`~sitemap_harvest.errors.DatabaseError`."""
+        default = Mode.REPLACE if feed_options.get("overwrite") else Mode.APPEND
+        self.location: DatabaseLocation = parse_location(uri, _kind(feed_options["format"]), default=default)
+        self._files: RowFiles | None = None
+        self._run = ""
+
+    def check(self, tables: Mapping[str, pa.Schema]) -> None:
+        """Raise an error if rows with these schemas cannot be written to *tables*, or the database is not reachable."""
+        with open_database(self.location) as database:
+            database.check(tables)
+
+    def open(self, spider: Spider) -> RowFiles:
+        """Return the files for the rows."""
+        run = run_of(spider)
+        self._run = run.run_id if run else "rows"
+        self._files = RowFiles()
+        return self._files
+
+    def put(self, *, is_whole: bool) -> list[Path]:
+        """Write the rows to the database; return the paths of the files that keep them if it does not get them.
+
+        That is, if the run is not whole, and would replace rows. Raises :exc:`~sitemap_harvest.errors.DatabaseError`
+        and :exc:`OSError`; then too, the rows are kept.
+        """
+        assert self._files is not None  # noqa: S101 - for mypy: open() was called
+        if not is_whole and self.location.mode is Mode.REPLACE:
+            return self.kept()
+        with open_database(self.location) as database:
+            database.load(self._files.rows())
+        return []
+
+    def kept(self) -> list[Path]:
+        """Copy the rows to Parquet files beside the database, or in the temporary folder; return their paths."""
+        folder = tempfile.gettempdir() if self.location.is_server else Path(self.location.address).parent
+        return [] if self._files is None else self._files.copied_to(Path(folder), self._run)
+
+    def store(self, file: IO[bytes]) -> None:
+        """Remove the temporary files: :meth:`put` has written the rows."""
+        file.close()
+
+
+def is_database(uri: str, options: Mapping[str, Any]) -> bool:
+    """Whether the output *uri* with these feed *options* is a database, by its format or, without one, its scheme."""
+    return options["format"] in KINDS or (not options["format"] and uri.partition(":")[0] in SCHEMES)
+
+
+def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:
+    """Return the columns of *schema* that an output with the option *fields* has, with their names there."""
+    if not fields:
+        return schema
+    names = {name: out for name, out in renamed(fields).items() if name in schema.names}
+    return pa.schema([schema.field(name).with_name(out) for name, out in names.items()])
+
+
+def _kind(name: str) -> str:
+    return name if name in KINDS else ""
+
+
+class TablesExporter(ParquetExporter):
+    """Writes items to Parquet files, one for each kind: the rows of a table."""
+
+    def __init__(self, file: RowFiles, **options: Any) -> None:
+        super().__init__(file, **options)  # type: ignore[arg-type]  # it is not written to
+        self._options = options
+        self._exporters: dict[str, ParquetExporter] = {}
+        self._rows = file
+
+    def export_item(self, item: Any) -> None:
+        """Write *item* to the file of its table."""
+        kind = type(item) if isinstance(item, Batch) else BATCHES.get(type(item))
+        name = type(item).__name__ if kind is None else _NAMES.get(kind, kind.__name__)
+        if (exporter := self._exporters.get(name)) is None:
+            exporter = self._exporters[name] = ParquetExporter(self._rows.opened(name), **self._options)
+            exporter.lost, exporter.left_out = self.lost, self.left_out
+            exporter.start_exporting()
+        exporter.export_item(item)
+        self.missing &= exporter.missing
+
+    def finish_exporting(self) -> None:
+        """Write the ends of the files."""
+        for exporter in self._exporters.values():
+            exporter.finish_exporting()
