@@ -9,6 +9,8 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
+import weakref
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,6 +143,48 @@ class Replacement:
             self.part.unlink()
 
 
+class TemporaryFolder:
+    """A folder in ``TMPDIR``, removed when the process ends at the latest. A killed process leaves it to the next one.
+
+    Without locks (Windows), the folder of a killed process remains.
+    """
+
+    def __init__(self, kind: str) -> None:
+        """Create a folder, and remove those of *kind*, a word, whose processes were killed. Raises :exc:`OSError`."""
+        prefix = f"sitemap-harvest-{kind}-"
+        for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+            with suppress(OSError):  # its process is active, or it is someone else's
+                _remove_folder(left, _locked_folder(left, waits=False))
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=prefix))
+            lock = None
+            with suppress(OSError):  # the file system has no locks, or another process has just removed it
+                lock = _locked_folder(self.path)
+            if self.path.exists():
+                break
+        self.remove = weakref.finalize(self, _remove_folder, self.path, lock)
+        """Removes the folder."""
+
+
+def _locked_folder(path: Path, *, waits: bool = True) -> int:
+    """Lock the folder *path*, and return the descriptor that holds the lock. Raises :exc:`OSError`."""
+    if fcntl is None:
+        raise OSError(errno.ENOSYS, "the system has no locks", str(path))
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        _lock(descriptor, waits=waits)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_folder(path: Path, lock: int | None) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
+
+
 def remove_left_overs(path: Path) -> list[Path]:
     """Remove and return the temporary files that killed runs have left beside *path*.
 
@@ -155,8 +199,8 @@ def remove_left_overs(path: Path) -> list[Path]:
     return removed
 
 
-def _lock(file: BinaryIO, *, waits: bool = True) -> bool:
-    """Lock *file* until it is closed, also for other processes. Return whether the system has locks.
+def _lock(file: BinaryIO | int, *, waits: bool = True) -> bool:
+    """Lock *file*, or a descriptor, until it is closed, also for other processes. Return whether the system has locks.
 
     Raises :exc:`OSError`.
     """

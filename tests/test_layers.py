@@ -23,6 +23,7 @@ ORDER = (
     "model",
     "formats",
     "export",
+    "workbook",
     "filters",
     "discovery",
     "frontier",
