@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sitemap_harvest.api import HarvestProcessError, HarvestResult, ResultTable, harvest
+    from sitemap_harvest.diff import Changes, compare
     from sitemap_harvest.errors import ArgumentError, HarvestError, MissingPackageError, OptionError, StoreError
     from sitemap_harvest.formats import Document, Limits, read
     from sitemap_harvest.model import (
@@ -56,6 +57,7 @@ __all__ = [
     "ChangeBatch",
     "ChangeKind",
     "ChangeSummary",
+    "Changes",
     "Document",
     "Evidence",
     "Finding",
@@ -89,6 +91,7 @@ __all__ = [
     "UrlBatch",
     "UrlEntry",
     "__version__",
+    "compare",
     "harvest",
     "open_store",
     "read",
@@ -99,6 +102,7 @@ _HOMES = (
     "sitemap_harvest.model",
     "sitemap_harvest.formats",
     "sitemap_harvest.snapshots.store",
+    "sitemap_harvest.diff",
     "sitemap_harvest.api",
 )
 _SPIDERS = {

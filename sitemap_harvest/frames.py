@@ -1,32 +1,71 @@
-"""Arrow tables in the form of other libraries: pandas and polars, which are optional, and DuckDB."""
+"""Rows in the form of other libraries: Arrow and DuckDB, and pandas and polars, which are optional."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.errors import MissingPackageError
+from sitemap_harvest.errors import HarvestError, MissingPackageError, there_is_no
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
 
-def to_pandas(table: pa.Table) -> Any:
-    """Return *table* as a pandas data frame. Raises :exc:`MissingPackageError` without pandas."""
-    _needed("pandas")
-    return table.to_pandas()
+class ArrowData:
+    """Base of what has rows: the same names convert all of them.
+
+    Other libraries read the rows through the Arrow PyCapsule interface, such as ``polars.DataFrame(data)``, and
+    DuckDB in SQL, such as ``duckdb.sql("from data")``.
+    """
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows, with all columns or with *columns* in that order, as an Arrow table."""
+        raise NotImplementedError
+
+    @property
+    def arrow(self) -> pa.Table:
+        """The rows, with all columns, as an Arrow table."""
+        return self.to_arrow()
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the rows, or *columns* of them, as a pandas data frame.
+
+        Raises :exc:`MissingPackageError`, an :exc:`ImportError`, without pandas.
+        """
+        _needed("pandas")
+        return self.to_arrow(columns).to_pandas()
+
+    def to_polars(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the rows, or *columns* of them, as a polars data frame.
+
+        Raises :exc:`MissingPackageError`, an :exc:`ImportError`, without polars.
+        """
+        return _needed("polars").from_arrow(self.to_arrow(columns))
+
+    def relation(self, columns: Sequence[str] | None = None) -> Any:
+        """Return the rows, or *columns* of them, as a DuckDB relation with its own connection."""
+        import duckdb  # takes 0.1 seconds, and few need it
+
+        return duckdb.connect().from_arrow(self.to_arrow(columns))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export the rows to other libraries, without copying them."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def to_polars(table: pa.Table) -> Any:
-    """Return *table* as a polars data frame. Raises :exc:`MissingPackageError` without polars."""
-    return _needed("polars").from_arrow(table)
+def chosen(columns: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """Return *columns*, or all *known* ones if it is ``None``. Raises :exc:`HarvestError` if one is not known."""
+    names = list(known) if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    if unknown := [name for name in names if name not in known]:
+        raise HarvestError(no_column(unknown[0], known))
+    return names
 
 
-def relation(table: pa.Table) -> Any:
-    """Return *table* as a DuckDB relation with its own connection."""
-    import duckdb  # takes 0.1 seconds, and few need it
-
-    return duckdb.connect().from_arrow(table)
+def no_column(name: str, known: Sequence[str]) -> str:
+    """Return a message that no column is called *name*, with the *known* ones."""
+    return f"column {name!r}: {there_is_no('column', name, known)}"
 
 
 def _needed(name: str) -> Any:

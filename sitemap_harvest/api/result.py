@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.api import display
+from sitemap_harvest.api.result_display import result_as_html, result_as_text
 from sitemap_harvest.api.table import ResultTable
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.errors import HarvestError
@@ -119,10 +119,10 @@ class HarvestResult:
         self.close()
 
     def __repr__(self) -> str:
-        return display.result_as_text(self)
+        return result_as_text(self)
 
     def _repr_html_(self) -> str:
-        return display.result_as_html(self)
+        return result_as_html(self)
 
     def close(self) -> None:
         """Remove the files. The tables can no longer be read; data frames that were made of them can."""

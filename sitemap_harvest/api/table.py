@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from sitemap_harvest import frames
-from sitemap_harvest.api import display
-from sitemap_harvest.errors import HarvestError
+from sitemap_harvest import display
+from sitemap_harvest.frames import ArrowData, chosen, no_column
 from sitemap_harvest.model.item import ItemRecord
 
 if TYPE_CHECKING:
@@ -19,11 +18,10 @@ if TYPE_CHECKING:
 _Row = TypeVar("_Row")
 
 
-class ResultTable(Generic[_Row]):
+class ResultTable(ArrowData, Generic[_Row]):
     """The records of one kind, in a file that is mapped into memory: only what is used is loaded.
 
-    ``len(table)`` is the number of records, ``table["loc"]`` a column, and iterating yields records. Other libraries
-    read the table through the Arrow PyCapsule interface, such as ``polars.DataFrame(table)``.
+    ``len(table)`` is the number of records, ``table["loc"]`` a column, and iterating yields records.
     """
 
     def __init__(self, name: str, batch_type: type[Batch[_Row]], read: Callable[[], pa.Table]) -> None:
@@ -57,15 +55,11 @@ class ResultTable(Generic[_Row]):
         if not isinstance(column, str):
             raise TypeError(f"columns have names, such as table['{self.schema.names[0]}']; rows() yields the records")
         if column not in self._table.column_names:
-            raise KeyError(self._no_column(column))
+            raise KeyError(no_column(column, self._table.column_names))
         return self._table.column(column)
 
     def __iter__(self) -> Iterator[_Row]:
         return self.rows()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Export the table to other libraries, without copying it."""
-        return self._table.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return display.table_as_text(self.name, self._table)
@@ -89,29 +83,4 @@ class ResultTable(Generic[_Row]):
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the records, or *columns* of them, as an Arrow table, which is not loaded into memory."""
-        if columns is None:
-            return self._table
-        if missing := [name for name in columns if name not in self._table.column_names]:
-            raise HarvestError(self._no_column(missing[0]))
-        return self._table.select(list(columns))
-
-    def _no_column(self, name: str) -> str:
-        return f"{self.name} has no column {name!r}: {', '.join(self._table.column_names)}"
-
-    def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the records, or *columns* of them, as a pandas data frame.
-
-        Raises :exc:`MissingPackageError` without pandas.
-        """
-        return frames.to_pandas(self.to_arrow(columns))
-
-    def to_polars(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the records, or *columns* of them, as a polars data frame.
-
-        Raises :exc:`MissingPackageError` without polars.
-        """
-        return frames.to_polars(self.to_arrow(columns))
-
-    def relation(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the records, or *columns* of them, as a DuckDB relation with its own connection."""
-        return frames.relation(self.to_arrow(columns))
+        return self._table if columns is None else self._table.select(chosen(columns, self._table.column_names))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sitemap_harvest.audit.dataset import Dataset
     from sitemap_harvest.model import LastmodTrust
@@ -20,6 +20,7 @@ _MOST_LANGUAGES = 30
 _MOST_TRUST = 21  # the site and its 20 worst documents
 _SAMPLES = 10
 _MOST_BARS = 62
+_PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _FIRST_DATE = "timestamptz '1995-01-01 00:00:00+00'"  # as for the rule lastmod/ancient
 _TRIED = "found_by in ('variant', 'well-known', 'home') and entries = 0"  # only probed, and no sitemap
 _DOCUMENTS = f"""
@@ -99,6 +100,11 @@ class DateFacts:
     """Entries with a date before 1995, which no period has."""
     future: int = 0
     """Entries with a date more than a day after the run, which no period has."""
+
+    @property
+    def rows(self) -> list[tuple[str, int]]:
+        """The periods as text, such as ``2026-03``, and the number of entries in each."""
+        return [(f"{begin:{_PERIODS[self.unit]}}", count) for begin, count in self.periods]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +221,7 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, trust: Sequ
         tried=tried,
         documents=shown,
         left_out=_left_out(shown, documents[_MOST_DOCUMENTS:]),
-        dates=_dates(dataset, run.ended_at),
+        dates=dates_of(dataset.rows, run.ended_at),
         runs=[_run_facts(one) for one in runs[-_MOST_RUNS:]],
         earlier_runs=max(len(runs) - _MOST_RUNS, 0),
         samples=_samples(dataset, run.id),
@@ -258,11 +264,14 @@ def _left_out(shown: Sequence[DocumentFacts], others: Sequence[DocumentFacts]) -
     return found
 
 
-def _dates(dataset: Dataset, now: datetime) -> DateFacts:
-    """Return how the dates are distributed. *now*: when the run ended."""
+def dates_of(select: Callable[[str], list[tuple[Any, ...]]], now: datetime) -> DateFacts:
+    """Return how the dates in ``all_urls`` are distributed.
+
+    *select* returns the rows that a query selects, with times in UTC. *now*: when the run ended.
+    """
     latest = f"(timestamptz '{now.astimezone(UTC).isoformat()}' + interval 1 day)"
     usual = f"lastmod >= {_FIRST_DATE} and lastmod <= {latest}"
-    ((missing, ancient, future, first, last),) = dataset.rows(f"""
+    ((missing, ancient, future, first, last),) = select(f"""
         select count(*) - count(lastmod),
             count(*) filter (lastmod < {_FIRST_DATE}), count(*) filter (lastmod > {latest}),
             min(lastmod) filter ({usual}), max(lastmod) filter ({usual})
@@ -273,7 +282,7 @@ def _dates(dataset: Dataset, now: datetime) -> DateFacts:
         return DateFacts(**counts)
     days = (last - first).days
     unit = "day" if days < _MOST_BARS - 1 else "month" if days < 28 * (_MOST_BARS - 1) else "year"
-    found = dict(dataset.rows(f"select date_trunc('{unit}', lastmod), count(*) from all_urls where {usual} group by 1"))
+    found = dict(select(f"select date_trunc('{unit}', lastmod), count(*) from all_urls where {usual} group by 1"))
     begins = [min(found)]
     while begins[-1] < max(found):
         begins.append(_next(begins[-1], unit))

@@ -50,7 +50,7 @@ class AnyBatch(Batch[Any]):
 
     def __init__(self, arrow: pa.RecordBatch) -> None:
         """Wrap *arrow*."""
-        self.arrow = arrow
+        self._arrow = arrow
 
 
 def say(line: str) -> None:

@@ -16,10 +16,13 @@ import pyarrow.compute as pc
 from sitemap_harvest.diff.classify import CHANGED, EXPIRED, FIELDS, KINDS, LASTMOD, REMOVED, as_text
 from sitemap_harvest.diff.documents import LEFT_FEED, LEFT_NEWS
 from sitemap_harvest.diff.pairing import BUMPED, PAIRED
+from sitemap_harvest.display import first_rows, summary_as_html, table_as_html
+from sitemap_harvest.errors import HarvestError
+from sitemap_harvest.frames import ArrowData
 from sitemap_harvest.model import Change, ChangeBatch, arrow_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from sitemap_harvest.diff.classify import Block, Found
@@ -47,7 +50,7 @@ FOUND = pa.schema(
 """Columns of the file. Changes, kinds and documents are numbers; ``later``: ``lastmod`` is later than before."""
 
 
-class Changes:
+class Changes(ArrowData):
     """The changes between two snapshots. A context manager: closing it removes its temporary files."""
 
     def __init__(
@@ -71,6 +74,18 @@ class Changes:
     def __len__(self) -> int:
         return self._changes.rows
 
+    def __repr__(self) -> str:
+        return f"<Changes: {self.summary.in_words()}>"
+
+    def _repr_html_(self) -> str:
+        lines = (f"{one.name}: {one.count:,}: {one.detail}" for one in self.summary.patterns)
+        if not self._remove.alive:
+            return summary_as_html(f"Changes (closed): {self.summary.in_words()}", lines)
+        first = first_rows((batch.arrow for batch in self.batches()), ChangeBatch.schema())
+        return summary_as_html(
+            f"Changes: {self.summary.in_words()}", lines, table_as_html("changes", first, rows=len(self))
+        )
+
     def close(self) -> None:
         """Remove the temporary files. The summary stays available."""
         self._remove()
@@ -79,8 +94,10 @@ class Changes:
         """Yield the changes sorted by ``key`` (``loc`` if there is none; by bytes), those of one URL by kind.
 
         The order depends on nothing else, not even on the order in which documents were
-        read. Can be called repeatedly until :meth:`close`.
+        read. Can be called repeatedly until :meth:`close`, and raises :exc:`HarvestError` from then on.
         """
+        if not self._remove.alive:
+            raise HarvestError("the changes were closed, and their files are removed")
         more = self._pairs.batches()
         pairs = PAIRED.empty_table()
         for part in self._changes.batches():
@@ -92,6 +109,10 @@ class Changes:
             rows = int(np.searchsorted(pairs["change"].to_numpy(), end))
             yield self._batch(part, pairs.slice(0, rows))
             pairs = pairs.slice(rows)
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the changes, or *columns* of them, as an Arrow table in memory; :meth:`batches` is flat."""
+        return ChangeBatch.table(self.batches(), columns)
 
     def _batch(self, part: pa.RecordBatch, pairs: pa.Table) -> ChangeBatch:
         """Return *part* of the stored changes, with the *pairs* of these changes, as a public batch."""

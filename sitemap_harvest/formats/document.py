@@ -7,18 +7,22 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.display import SHOWN_ROWS, counted, first_rows, short, summary_as_html, table_as_html
 from sitemap_harvest.formats.collector import Collector, LimitReached, Limits
 from sitemap_harvest.formats.local import body_of
 from sitemap_harvest.formats.problem_log import ProblemLog
 from sitemap_harvest.formats.sniff import binary_format, sniff
 from sitemap_harvest.formats.source import Source
-from sitemap_harvest.model import Kind
+from sitemap_harvest.frames import ArrowData
+from sitemap_harvest.model import Kind, ReferenceBatch, UrlBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
 
     from sitemap_harvest.formats.local import Body
-    from sitemap_harvest.model import Problem, SitemapRef, UrlBatch, UrlEntry
+    from sitemap_harvest.model import Problem, SitemapRef, UrlEntry
 
 _NO_LIMITS_NAMED = Limits()
 
@@ -41,7 +45,7 @@ def read(
     return Document(content, url=own_url if url is None else url, content_type=content_type, limits=limits)
 
 
-class Document:
+class Document(ArrowData):
     """A document and its contents, read on demand.
 
     Memory use is flat, whatever the size of the document: batches are yielded and not
@@ -74,6 +78,22 @@ class Document:
 
     def __repr__(self) -> str:
         return f"<Document {self.kind} {self.url}>"
+
+    def _repr_html_(self) -> str:
+        first = first_rows((batch.arrow for batch in self.urls()), UrlBatch.schema())
+        named = list(self.sitemaps())
+        state = "complete" if self.complete else "not complete"
+        urls = self.entries - len(self._at_end.refs)
+        title = f"Document, {self.kind}, {state}: {counted(urls, 'URL')}, {counted(len(named), 'sitemap')}"
+        lines = (f"{one.severity}: {one.code} ({one.count:,}): {one.detail}" for one in self.problems)
+        tables = [table_as_html("urls", first, rows=urls)] if urls else []
+        if named:
+            tables.append(table_as_html("sitemaps", ReferenceBatch.of(named[:SHOWN_ROWS]).arrow, rows=len(named)))
+        return summary_as_html(title, [short(self.url), *lines] if self.url else lines, *tables)
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the URLs, or *columns* of them, as an Arrow table in memory; :meth:`urls` is flat."""
+        return UrlBatch.table(self.urls(), columns)
 
     @cached_property
     def kind(self) -> Kind:

@@ -10,6 +10,7 @@ from sitemap_harvest.model.batch import (
     LedgerBatch as LedgerBatch,
     OccurrenceBatch as OccurrenceBatch,
     PageBatch as PageBatch,
+    ReferenceBatch as ReferenceBatch,
     SiteBatch as SiteBatch,
     SummaryBatch as SummaryBatch,
     TrustBatch as TrustBatch,

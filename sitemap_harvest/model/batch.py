@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import pyarrow as pa
 
+from sitemap_harvest.display import table_as_html
 from sitemap_harvest.errors import SchemaError
+from sitemap_harvest.frames import ArrowData, chosen
 from sitemap_harvest.model.change import Change, ChangeSummary
 from sitemap_harvest.model.entry import UrlEntry
 from sitemap_harvest.model.finding import AuditSummary, Finding, LastmodTrust, Occurrence
 from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.page import PageRecord
-from sitemap_harvest.model.records import SitemapRecord, SiteRecord
+from sitemap_harvest.model.records import SitemapRecord, SitemapRef, SiteRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -76,7 +78,7 @@ def _type(hint: Any) -> pa.DataType:
     return _PLAIN[hint]
 
 
-class Batch(Generic[Row]):
+class Batch(ArrowData, Generic[Row]):
     """An immutable batch of records of one kind: a Scrapy item that represents ``len(batch)`` items.
 
     Wraps a :class:`pyarrow.RecordBatch` (:attr:`arrow`) with the schema of
@@ -87,9 +89,6 @@ class Batch(Generic[Row]):
     row_type: ClassVar[type]
     """The dataclass of one row."""
 
-    arrow: pa.RecordBatch
-    """The columns."""
-
     def __init__(self, arrow: pa.RecordBatch) -> None:
         """Wrap *arrow*. Raises :exc:`SchemaError` if its first columns do not match the row type."""
         if arrow.schema != (wanted := self.schema()):
@@ -99,7 +98,12 @@ class Batch(Generic[Row]):
                     f"{type(self).__name__} requires the columns\n{wanted}\nfollowed by others with different names, "
                     f"but got\n{arrow.schema}"
                 )
-        self.arrow = arrow
+        self._arrow = arrow
+
+    @property
+    def arrow(self) -> pa.RecordBatch:
+        """The columns."""
+        return self._arrow
 
     @classmethod
     def schema(cls) -> pa.Schema:
@@ -143,7 +147,9 @@ class Batch(Generic[Row]):
             kinds.append(field.with_type(column.type).with_nullable(is_nullable))
         schema = pa.schema(kinds, metadata=cls.schema().metadata)
         batch = cls.__new__(cls)
-        batch.arrow = _with_added(pa.RecordBatch.from_arrays(columns, schema=schema), records)
+        batch._arrow = _with_added(  # noqa: SLF001 - of the same class
+            pa.RecordBatch.from_arrays(columns, schema=schema), records
+        )
         return batch
 
     @classmethod
@@ -163,6 +169,13 @@ class Batch(Generic[Row]):
             parts = [conformed(part, schema) for part in parts]
         return cls(pa.concat_batches(parts))
 
+    @classmethod
+    def table(cls, batches: Iterable[Self], columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows of *batches*, or *columns* of them, as an Arrow table, without added columns."""
+        names = chosen(columns, cls.schema().names)
+        schema = pa.schema([cls.schema().field(name) for name in names], cls.schema().metadata)
+        return pa.Table.from_batches([batch.arrow.select(names) for batch in batches], schema)
+
     def __len__(self) -> int:
         return int(self.arrow.num_rows)
 
@@ -175,6 +188,13 @@ class Batch(Generic[Row]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self)} rows>"
+
+    def _repr_html_(self) -> str:
+        return table_as_html(type(self).__name__, self.arrow)
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows, with all columns or with *columns* in that order, as an Arrow table."""
+        return pa.Table.from_batches([self.arrow.select(chosen(columns, self.arrow.schema.names))])
 
     def filter(self, mask: pa.BooleanArray) -> Self:
         """Return the rows for which *mask* is true (a null is not)."""
@@ -314,6 +334,12 @@ class UrlBatch(Batch[UrlEntry]):
     """Up to 10,000 :class:`UrlEntry` rows as columns."""
 
     row_type = UrlEntry
+
+
+class ReferenceBatch(Batch[SitemapRef]):
+    """References to documents as columns."""
+
+    row_type = SitemapRef
 
 
 class LedgerBatch(Batch[SitemapRecord]):

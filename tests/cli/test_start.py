@@ -37,6 +37,7 @@ UNUSED = {
     "sitemap_harvest.formats.xml.tolerant",
     "sitemap_harvest.integration.download_handler",
     "sitemap_harvest.page_visits.page_requests",
+    "sitemap_harvest.plots",
     "sitemap_harvest.snapshots.store",
     "tldextract",
 }

@@ -109,6 +109,11 @@ class HtmlReport:
         put_file(path, _render("site.html", page=page, overview=quote(overview)))
 
 
+def chart_page(chart: Any) -> bytes:
+    """Return a page with *chart* alone, a :class:`~sitemap_harvest.plots.Chart`."""
+    return _render("chart.html", one=chart)
+
+
 def _file_name(site: str) -> str:
     return f"{folder_name(site)}.html"
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.model import AuditSummary, Finding, Severity
 
-_PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _MOMENT = "%Y-%m-%d %H:%M"
 _FINDINGS = 10  # of each rule
 _FINDINGS_OF_PAGE = 700  # the most severe, and one of each other rule
@@ -122,14 +121,6 @@ class SitePage:
     """The rules whose findings are new, gone, more or fewer, in that order."""
     tree: Sequence[TreeRow]
     facts: SiteFacts | None
-
-    @property
-    def date_rows(self) -> list[tuple[str, int]]:
-        """The periods of the dates, and the number of entries in each."""
-        if self.facts is None:
-            return []
-        form = _PERIODS[self.facts.dates.unit]
-        return [(f"{begin:{form}}", count) for begin, count in self.facts.dates.periods]
 
     @property
     def url_rows(self) -> list[tuple[str, int | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest import frames
-from sitemap_harvest.errors import StoreError, there_is_no
+from sitemap_harvest.display import URL_COLUMNS, counted, first_rows, short, summary_as_html, table_as_html
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.frames import ArrowData, chosen
 from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.manifest_values import record_values, records_of
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
@@ -40,7 +42,7 @@ class Pending(NamedTuple):
     """For each range, whether its document had never been read completely when it listed the rows."""
 
 
-class Snapshot:
+class Snapshot(ArrowData):
     """The state of :attr:`site` at the end of :attr:`run`. Files are read on first use."""
 
     def __init__(
@@ -59,6 +61,19 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self.site}, run {self.run.id}>"
+
+    def _repr_html_(self) -> str:
+        outcomes = Counter(one for one, left in zip(*self.columns("outcome", "left"), strict=True) if left is None)
+        rows, pending = (int(ranges.count.sum()) for ranges in (self.row_ranges(), self.pending.row_ranges))
+        size = counted(rows, "row") if self.run.urls is None else counted(self.run.urls, "URL")
+        words = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
+        documents = f"{counted(outcomes.total(), 'document')} ({words})"
+        title = f"Snapshot of {short(self.site)}, run {self.run.id}: {size} from {documents}"
+        lines = [f"{self.run.result}: {self.run.reason}"] if self.run.reason else []
+        if pending:
+            lines.append(f"the removal of {counted(pending, 'row')} is pending")
+        urls = self.urls(URL_COLUMNS)
+        return summary_as_html(title, lines, table_as_html("urls", first_rows(urls, urls.schema), rows=rows))
 
     def sitemaps(self) -> pa.Table:
         """Return the document records: one for each document of the snapshot, and for those removed in this run."""
@@ -200,10 +215,8 @@ class Snapshot:
         A URL appears once for each time it is listed. The URLs of a document are
         contiguous if it has not changed since its first reading.
         """
-        names = list(columns) if columns is not None else arrow_schema(UrlEntry).names
         full = arrow_schema(UrlEntry)
-        if unknown := [name for name in names if name not in full.names]:
-            raise StoreError(f"column {unknown[0]!r}: {there_is_no('column', unknown[0], full.names)}")
+        names = chosen(columns, full.names)
         schema = pa.schema([full.field(name) for name in names])
         return pa.RecordBatchReader.from_batches(schema, self._urls(names, schema))
 
@@ -221,23 +234,9 @@ class Snapshot:
             found = {name: rows.column(name) for name in stored} | {"position": pa.array(at[inside])}
             yield pa.RecordBatch.from_arrays([found[name] for name in names], schema=schema)
 
-    def relation(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the URLs, or *columns* of them, as a DuckDB relation with its own connection."""
-        return frames.relation(self.urls(columns).read_all())
-
-    def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the URLs, or *columns* of them, as a pandas data frame.
-
-        Raises :exc:`MissingPackageError` without pandas.
-        """
-        return frames.to_pandas(self.urls(columns).read_all())
-
-    def to_polars(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the URLs, or *columns* of them, as a polars data frame.
-
-        Raises :exc:`MissingPackageError` without polars.
-        """
-        return frames.to_polars(self.urls(columns).read_all())
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the URLs, or *columns* of them, as an Arrow table in memory; :meth:`urls` is flat."""
+        return self.urls(columns).read_all()
 
     @cached_property
     def _row_store(self) -> RowStore:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sitemap_harvest.errors import StoreError
+from sitemap_harvest.errors import HarvestError, StoreError
 from sitemap_harvest.model import SitemapRef, UrlEntry, arrow_schema
 from tests.snapshots.store.making import SITE, Making, change_manifest, entry, listed, locs, record_of, table_of
 
@@ -105,7 +105,7 @@ def test_only_requested_columns_are_read(making):
     found = table_of(latest, ["title", "position", "key"])
     assert found.to_pylist() == [{"title": "t", "position": 1, "key": locs(1)[0]}]
     assert table_of(latest, ["position"]).to_pylist() == [{"position": 1}]
-    with pytest.raises(StoreError, match="column 'nonsense': unknown column; valid columns: loc, "):
+    with pytest.raises(HarvestError, match="column 'nonsense': unknown column; valid columns: loc, "):
         latest.urls(["nonsense"])
 
 

@@ -6,6 +6,7 @@
 
   function enableTheme() {
     const button = one("theme");
+    if (!button) return;
     const themes = ["system", "light", "dark"];
     const set = (theme) => {
       button.lastElementChild.textContent = theme;

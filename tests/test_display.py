@@ -1,0 +1,42 @@
+"""Tables as text and as HTML."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from lxml import html
+
+from sitemap_harvest.display import summary_as_html, table_as_html, table_as_text
+
+URLS = pa.table({"loc": ["https://a.example/" + "目" * 100, "https://a.example/b"], "priority": ["0.5", "1.0"]})
+NASTY = "<script>alert('1')</script>\" onload=x \x1b[31m\u202e"
+SHOWN = "<script>alert('1')</script>\" onload=x \\x1b[31m\\u202e"
+
+
+def test_columns_are_aligned_by_their_width_in_a_terminal() -> None:
+    assert table_as_text("urls", URLS).splitlines() == [
+        "urls: 2 rows, 2 columns",
+        f"loc{' ' * 89}priority",
+        f"https://a.example/{'目' * 8}…{'目' * 27}{' ' * 3}0.5",
+        f"https://a.example/b{' ' * 73}1.0",
+    ]
+
+
+def test_long_cells_of_a_page_are_cut_in_the_middle() -> None:
+    assert f">https://a.example/{'目' * 6}…{'目' * 24}</td>" in table_as_html("urls", URLS)
+
+
+def test_names_of_columns_and_values_are_text() -> None:
+    page = html.fragment_fromstring(table_as_html(NASTY, pa.table({NASTY: [NASTY]})), create_parent=True)
+    assert [(one.tag, one.text, sorted(one.attrib)) for one in page.iter("script", "p", "th", "td")] == [
+        ("p", f"{NASTY}: 1 row, 1 column", []),
+        ("th", SHOWN, ["style", "title"]),
+        ("td", SHOWN, ["style", "title"]),
+    ]
+    assert SHOWN in table_as_text("urls", pa.table({NASTY: [1]}))
+
+
+def test_huge_values_and_many_lines_are_cut() -> None:
+    table = pa.table({"text": ["a" * 10_000_000], "list": [list(range(100_000))]})
+    assert len(table_as_html("urls", table)) < 5_000
+    page = html.fragment_fromstring(summary_as_html(NASTY, [NASTY] * 1_000), create_parent=True)
+    assert [one.text for one in page.iter("b", "li")] == [*[SHOWN] * 11, "..."]
