@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -14,6 +13,7 @@ from w3lib.url import file_uri_to_path
 from sitemap_harvest.cli import output
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.files import check_place, put_file
+from sitemap_harvest.integration.default_settings import FORMATS, why_no_package
 from sitemap_harvest.integration.middlewares import OutsideError, below
 from sitemap_harvest.model import Severity
 
@@ -79,7 +79,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 def check_data_file(name: str) -> None:
     """Raise :exc:`ArgumentError` if *name*, a value of ``-O``, has a suffix that only reports have."""
     suffix = Path(name).suffix.lower()
-    if suffix != ".xml" and (suffix == _HTML or suffix in _RENDERERS):
+    if suffix[1:] not in FORMATS and (suffix == _HTML or suffix in _RENDERERS):
         message = (
             f"output {name}: {suffix} is the suffix of a report, so use --report {name}; "
             "-O is for the findings as data, as in -O findings.jsonl"
@@ -121,8 +121,8 @@ class AuditReports:
                 "for data files, use -O"
             )
             raise ArgumentError("--report", name, _SUFFIXES, message=message)
-        if suffix == ".xlsx" and find_spec("xlsxwriter") is None:
-            message = f"--report {name}: XlsxWriter is not installed: pip install 'scrapy-sitemap-harvest[xlsx]'"
+        if reason := why_no_package(suffix[1:]):
+            message = f"--report {name}: {reason}"
             raise ArgumentError("--report", name, "a format that is installed", message=message)
         output.make_folder("--report", name, path)
         check_place("--report", path / "index.html" if is_folder and path.exists() else path)

@@ -20,7 +20,7 @@ from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.escape import visible, visible_lines
 from sitemap_harvest.files import replacing
-from sitemap_harvest.integration.default_settings import COMPRESSIONS, FORMATS
+from sitemap_harvest.integration.default_settings import BINARY_FORMATS, COMPRESSIONS, FORMATS, why_no_package
 from sitemap_harvest.model import Batch
 from sitemap_harvest.redact import without_login
 
@@ -142,11 +142,13 @@ def file_and_format(output: str) -> tuple[str, str]:
     if not (colon and path and name in FORMATS):
         stem, _, suffix = output.rpartition(".")
         path, name = output, (stem.rpartition(".")[2] if suffix in COMPRESSIONS else suffix).lower()
-    if name == "parquet" and _is_compressed(path):
-        message = f"output {output}: Parquet is already compressed; use the suffix .parquet alone"
+    if name in BINARY_FORMATS and _is_compressed(path):
+        message = f"output {output}: {BINARY_FORMATS[name]} is already compressed; use the suffix .{name} alone"
         raise ArgumentError("output", output, _FORMATS, message=message)
     if name not in FORMATS:
         raise ArgumentError("output", output, _FORMATS, message=f"output {unknown_format(output)}")
+    if reason := why_no_package(name):
+        raise ArgumentError("output", output, "a format that is installed", message=f"output {output}: {reason}")
     return path, name
 
 
@@ -154,8 +156,8 @@ def unknown_format(output: str) -> str:
     """Return the message that the format of *output* is unknown."""
     stem, _, suffix = output.rpartition(".")
     hint = "or name the format, as in urls.txt:csv"
-    if suffix.lower() in {"xls", "xlsx"}:
-        hint = f"for Excel, write {stem}.csv:csv-excel"
+    if suffix.lower() == "xls":
+        hint = f"did you mean {stem}.xlsx?"
     elif stem.rpartition(".")[2] in _SUFFIXES:
         hint = f"did you mean {stem}.{COMPRESSIONS[0]}?"
     packed = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
@@ -203,7 +205,7 @@ def _standard_output(name: str) -> IO[bytes]:
     """Return a file that writes data in the format *name* to standard output, escaped if that is a terminal."""
     if not sys.stdout.isatty():
         return sys.stdout.buffer
-    if name == "parquet":
+    if name in BINARY_FORMATS:
         message = f"output {name}: the format is binary, and standard output is a terminal; write to a file or a pipe"
         raise ArgumentError("output", name, "a file", message=message)
     return BufferedWriter(_TerminalOutput())

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 _INSTANT = pa.timestamp("us", "UTC")
 
 
-def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return *batch* with plain types."""
-    return pa.RecordBatch.from_arrays([_plain_column(column) for column in batch.columns], names=batch.schema.names)
+def plain(batch: pa.RecordBatch, *, keeps_dates: bool = False) -> pa.RecordBatch:
+    """Return *batch* with plain types. *keeps_dates*: columns of dates and of local times keep their types."""
+    columns = [column if keeps_dates and _is_date(column.type) else _plain_column(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _is_date(kind: pa.DataType) -> bool:
+    return bool(kinds.is_date32(kind) or kind == pa.timestamp("us"))
 
 
 def distinct(names: Sequence[str]) -> Iterator[str]:

@@ -62,7 +62,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     histories = store.histories() if opts.site is None else [store.site(opts.site)]
     _check_time(opts.at, histories)
     with closing(Views(histories, at=opts.at)) as views:
-        batches = _batches(views.query(opts.sql), keep_types=name == "parquet")
+        batches = _batches(views.query(opts.sql), name)
         if destination:
             rows = output.write(map(output.AnyBatch, batches), destination)
             if path != "-":
@@ -94,13 +94,13 @@ def _check_time(when: str, histories: Sequence[History]) -> None:
         raise errors[0]
 
 
-def _batches(reader: pa.RecordBatchReader, *, keep_types: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the rows, preceded by an empty batch, so that the column names are known in any case."""
+def _batches(reader: pa.RecordBatchReader, name: str | None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows for the format *name*, preceded by an empty batch, so that the columns are known in any case."""
     names = list(distinct(reader.schema.names))
     empty = pa.RecordBatch.from_pylist([], schema=pa.schema([pa.field("_", one.type) for one in reader.schema]))
     for batch in chain([empty], reader):
         named = pa.RecordBatch.from_arrays(batch.columns, names=names)
-        yield named if keep_types else plain(named)
+        yield named if name == "parquet" else plain(named, keeps_dates=name == "xlsx")
 
 
 def _show(batches: Iterator[pa.RecordBatch]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from scrapy import __version__ as scrapy_version
@@ -58,8 +59,14 @@ FORMATS: dict[str, str] = {
     "tsv": "sitemap_harvest.integration.items.csv_exporters.TsvExporter",
     "xml": "sitemap_harvest.integration.items.exporters.XmlExporter",
     "parquet": "sitemap_harvest.integration.items.exporters.ParquetExporter",
+    "xlsx": "sitemap_harvest.integration.items.xlsx_exporter.XlsxExporter",
 }
 """The formats of outputs."""
+
+BINARY_FORMATS = {"parquet": "Parquet", "xlsx": "an Excel workbook"}
+"""Formats that are compressed, and not for terminals."""
+
+_PACKAGES = {"xlsx": ("xlsxwriter", "XlsxWriter")}  # by format: the module and the name of an optional package
 
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 """The suffixes of compressed outputs."""
@@ -85,6 +92,14 @@ ALL: dict[str, Any] = {
     "LOG_LEVEL": "INFO",  # DEBUG logs every item
 }
 """All of them, for a project without its own settings."""
+
+
+def why_no_package(name: str) -> str | None:
+    """Return why the format *name* cannot be written: a package is not installed; ``None`` if it needs no other."""
+    module, package = _PACKAGES.get(name, (None, None))
+    if module is None or find_spec(module) is not None:
+        return None
+    return f"{package} is not installed: pip install 'scrapy-sitemap-harvest[{name}]'"
 
 
 def apply_defaults(settings: BaseSettings) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_harvest.cli import audit_reports
 from sitemap_harvest.cli.audit_reports import AuditReports
 from sitemap_harvest.errors import ArgumentError, StoreError
+from sitemap_harvest.integration import default_settings
 from tests.audit.reporting import SITE, audited, finding
 
 
 def test_a_workbook_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_reports, "find_spec", lambda _name: None)
+    monkeypatch.setattr(default_settings, "find_spec", lambda _name: None)
     with pytest.raises(ArgumentError, match=r"--report a\.xlsx: XlsxWriter is not installed: pip install "):
         AuditReports(["a.xlsx"])
 

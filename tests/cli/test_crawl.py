@@ -136,7 +136,7 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param(
             ["crawl", "a.example", "-O", "x.bogus"],
             "-O x.bogus: the suffix must be one of jsonl, jsonlines, jl, json, csv, tsv, xml, parquet, "
-            "which gz, zst, bz2 or xz may follow; or name the format, as in urls.txt:csv",
+            "xlsx, which gz, zst, bz2 or xz may follow; or name the format, as in urls.txt:csv",
             id="unknown-format",
         ),
         pytest.param(
@@ -144,7 +144,7 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
             "which gz, zst, bz2 or xz may follow; did you mean x.csv.gz?",
             id="unknown-compression",
         ),
-        pytest.param(["crawl", "a.example", "-o", "x.xlsx"], "; for Excel, write x.csv:csv-excel", id="excel"),
+        pytest.param(["crawl", "a.example", "-o", "x.xls"], "; did you mean x.xlsx?", id="excel"),
         pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_MAX_DEPTH=0"], "MAX_DEPTH is '0'", id="bad-setting"),
         pytest.param(["crawl", "a.example", "-s", "SITEMAP_HARVEST_DEPTH=1"], "unknown setting", id="unknown-setting"),
         pytest.param(["crawl", "a.example", "-s", "LOG_LEVEL=LOUD"], "LOG_LEVEL is 'LOUD'; it must be", id="log-level"),

@@ -31,6 +31,7 @@ from zope.interface import implementer
 from sitemap_harvest import network
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.frontier.site_queue import SiteQueue
+from sitemap_harvest.integration.items.xlsx_exporter import XlsxExporter
 from sitemap_harvest.model import SiteRecord
 from sitemap_harvest.network import kind_of
 from sitemap_harvest.page_visits.host_turns import HostTurns
@@ -621,3 +622,27 @@ class DropHead:
     def process_request(self, request: Request) -> None:
         if request.method == "HEAD":
             raise IgnoreRequest
+
+
+class KillsAtWrite:
+    """A file that kills the process in the middle of its content."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        written = self._file.write(data[: len(data) // 2])
+        self._file.flush()
+        if self._file.tell() > 2000:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return written + self._file.write(data[written:])
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+class KilledXlsxExporter(XlsxExporter):
+    """An exporter that is killed while it writes its file."""
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(KillsAtWrite(file), **options)  # type: ignore[arg-type]

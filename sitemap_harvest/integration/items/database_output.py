@@ -134,6 +134,8 @@ def _kind(name: str) -> str:
 class TablesExporter(ParquetExporter):
     """Writes items to Parquet files, one for each kind: the rows of a table."""
 
+    holds_all_kinds = True
+
     def __init__(self, file: RowFiles, **options: Any) -> None:
         super().__init__(file, **options)  # type: ignore[arg-type]  # it is not written to
         self._options = options

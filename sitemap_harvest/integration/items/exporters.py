@@ -70,6 +70,8 @@ class BatchExporter(exporters.BaseItemExporter):
     :class:`~sitemap_harvest.integration.items.feed_exporter.FeedExporter` checks it before opening a file."""
     has_columns = False
     """Whether each row has all columns of the file, and no names of its own."""
+    holds_all_kinds = False
+    """Whether a file can hold several kinds of items, each with its columns."""
     _waiting: list[Any]
     """Batches of one kind, or rows of one kind."""
     _waiting_rows: int = 0

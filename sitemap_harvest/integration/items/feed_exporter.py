@@ -19,7 +19,7 @@ from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import DatabaseError, MissingPackageError, probably_meant
 from sitemap_harvest.files import is_device
-from sitemap_harvest.integration.default_settings import COMPRESSIONS
+from sitemap_harvest.integration.default_settings import BINARY_FORMATS, COMPRESSIONS, why_no_package
 from sitemap_harvest.integration.items.database_output import DatabaseStorage, exported_schema, is_database
 from sitemap_harvest.integration.items.item_types import RowList
 from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS, LostRows
@@ -189,12 +189,12 @@ class FeedExporter(feedexport.FeedExporter):
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
 
     async def close_spider(self, spider: Spider, reason: str = "finished") -> None:
-        """Close the feeds. An empty one gets the columns of the items that it could have had."""
+        """Close the feeds. An empty one gets the columns of the items that it could have had, a workbook all sheets."""
         self._ended_early = f"the run ended early ({reason})" if reason in _ENDED_EARLY else ""
         if (run := run_of(spider)) is not None and run.config is not None:
             for slot in self.slots:
-                is_database = isinstance(slot.storage, DatabaseStorage)  # each of its tables may be empty
-                if (slot.itemcount and not is_database) or slot.batch_id > 1 or not slot.store_empty:
+                holds_all = getattr(slot.exporters[slot.format], "holds_all_kinds", False)  # each may be empty
+                if (slot.itemcount and not holds_all) or slot.batch_id > 1 or not slot.store_empty:
                     continue
                 if not slot.itemcount and (why := self._why_kept(slot, run.summary)) is not None:
                     _keep(slot, why)
@@ -202,7 +202,7 @@ class FeedExporter(feedexport.FeedExporter):
                 empty = (kind.of([]) for kind in run.config.emit.values())
                 parts = (part for batch in empty for part in _accepted(batch, slot.filter))
                 with suppress(OSError):  # to close it reports that it cannot be opened
-                    for part in parts if is_database else islice(parts, 1):
+                    for part in parts if holds_all else islice(parts, 1):
                         self._write(slot, part)
         for slot in self.slots if run is not None else ():
             self._check_replaced(slot)
@@ -481,14 +481,16 @@ def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
 
 
 def _why_no_format(slot: feedexport.FeedSlot) -> str | None:
-    """Return why the output of *slot* cannot be compressed as its suffix says; ``None`` if it can, or says nothing."""
+    """Return why the output of *slot* cannot be written, or compressed as its suffix says; ``None`` if it can."""
+    if reason := why_no_package(slot.format):
+        return f"{slot.uri}: {reason}"
     suffix = slot.uri.rpartition(".")[2]
     if suffix not in COMPRESSIONS or "postprocessing" not in slot.feed_options:
         return None
     if slot.format not in slot.exporters or slot.format in COMPRESSIONS:
         return f"{slot.uri}: the format is unknown; name the output like urls.jsonl.{suffix}"
-    if slot.format == "parquet":
-        return f"{slot.uri}: Parquet is already compressed, so remove .{suffix} from the name"
+    if slot.format in BINARY_FORMATS:
+        return f"{slot.uri}: {BINARY_FORMATS[slot.format]} is already compressed, so remove .{suffix} from the name"
     return None
 
 

@@ -16,7 +16,6 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.errors import ArgumentError, OptionError, probably_meant, there_is_no
-from sitemap_harvest.integration.default_settings import DATABASES
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -45,13 +44,14 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
     """
     settings, feeds = crawler.settings, crawler.settings.getdict("FEEDS")
     for uri, options in feeds.items() if len(config.emit) > 1 else ():  # their columns are different
-        has_tables = options.get("format") in DATABASES  # one for each kind
-        if not has_tables and not options.get("item_classes") and not options.get("item_filter"):
+        has_filter = options.get("item_classes") or options.get("item_filter")
+        if not has_filter and not _holds_all_kinds(settings, str(options.get("format"))):
             given = ",".join(config.emit)
             each = json.dumps({f"{name}.jsonl": _feed_of(kind) for name, kind in config.emit.items()})
             message = (
-                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; choose one kind, or "
-                f"set item_classes for each feed, which the setting FEEDS can, but not -o and -O: FEEDS='{each}'"
+                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; choose one kind, write "
+                f"a workbook (-O FILE.xlsx), or set item_classes for each feed, which the setting FEEDS can, but not -o "
+                f"and -O: FEEDS='{each}'"
             )
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
     _check_encodings(settings)
@@ -62,6 +62,12 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
         if is_wanted and crawler.get_extension(feedexport.FeedExporter) is None:
             raise OptionError("FEEDS: Scrapy cannot write to one of the outputs; see its error message in the log")
     _check_conflicts(feeds, config.candidates, sites=sites, reports=reports)
+
+
+def _holds_all_kinds(settings: BaseSettings, name: str) -> bool:
+    """Whether a file in the format *name* can hold several kinds of items."""
+    exporter = settings.getwithbase("FEED_EXPORTERS").get(name)
+    return exporter is not None and getattr(load_object(exporter), "holds_all_kinds", False)
 
 
 def _feed_of(kind: type[Batch[Any]]) -> dict[str, Any]:
