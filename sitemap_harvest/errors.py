@@ -61,6 +61,10 @@ class CrawlExportError(HarvestError, ValueError):
     """The file of another crawler cannot be read, or its columns are not recognized."""
 
 
+class ArchiveError(HarvestError, ValueError):
+    """A web archive cannot be read."""
+
+
 class SchemaError(HarvestError, TypeError):
     """Columns do not have the names or types of the schema."""
 

@@ -29,6 +29,7 @@ ORDER = (
     "discovery",
     "frontier",
     "network",
+    "archive",
     "snapshots",
     "diff",
     "audit",

@@ -277,7 +277,7 @@ class BrowserMiddleware(OwnMiddleware):
 
     def _concerns(self, request: Request) -> bool:
         """Whether *request* is for a document, or for the robots.txt of its site, over HTTP."""
-        if harvest_of(self._crawler).root is not None or not request.url.startswith("http") or request.method != "GET":
+        if harvest_of(self._crawler).is_offline or not request.url.startswith("http") or request.method != "GET":
             return False
         return candidate_of(request) is not None or is_robots(request)
 

@@ -81,7 +81,10 @@ ARGUMENT_GROUPS = {
         "sitemap": _unrecorded(
             "sitemaps, indexes, URL lists or feeds: URLs or local files", value="URLS", is_list=True
         ),
-        "root": _unrecorded("a local folder that replaces the site; nothing is fetched", value="FOLDER"),
+        "root": _unrecorded(
+            "a folder that replaces the site, or a web archive that replaces the network; nothing is fetched",
+            value="PATH",
+        ),
     },
     "Filters": {
         "follow": Argument(
@@ -133,7 +136,7 @@ ARGUMENT_GROUPS = {
     },
     "Audit": {
         "at": _unrecorded(
-            "audit this snapshot in the store, a run, a date or an age; no sitemap is requested",
+            "audit this snapshot in the store, a run, a date or an age; or read the archive as it was then",
             parse.baseline,
             value="WHEN",
         ),
@@ -150,6 +153,7 @@ ARGUMENT_GROUPS = {
         "browser": _unrecorded(
             "when to use a browser: never, fallback or always", parse.choice(*MODES), value="|".join(MODES)
         ),
+        "archive": _unrecorded("store all that is downloaded in this folder, as WARC files", str, value="FOLDER"),
         "emit": _unrecorded(
             f"kinds of items to emit: {', '.join(EMIT)}; or none",
             parse.words(EMIT, alone="none"),
@@ -178,6 +182,10 @@ class RunConfig:
     """The local folder that replaces the site; ``None`` without one."""
     only_site: str | None = None
     """The site that the folder replaces."""
+    replay: Path | None = None
+    """The web archive that replaces the network: a file, or a folder of files; ``None`` without one."""
+    replay_until: datetime | None = None
+    """Later responses in the archive are ignored; ``None``: none are."""
     follow: re.Pattern[str] | None = None
     skip: re.Pattern[str] | None = None
     limit: int | None = None
@@ -197,6 +205,8 @@ class RunConfig:
     probe: int | None = None
     """Pages of each site to request."""
     probe_seed: int = 0
+    archive: str | None = None
+    """The folder for WARC files of all that is downloaded; ``None``: they are not written."""
     recorded: Mapping[str, str]
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None
@@ -205,6 +215,11 @@ class RunConfig:
     """Rules of which each occurrence is emitted; IDs or patterns."""
     emit: Mapping[str, type[Batch[Any]]]
     """The kinds of items to emit, and the type of a batch of each."""
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether a folder or an archive replaces the network."""
+        return self.root is not None or self.replay is not None
 
     @property
     def audits(self) -> bool:
@@ -219,7 +234,10 @@ class RunConfig:
         """
         parsed = _parse(arguments)
         targets = parse_targets(arguments, needs_target=needs_target)
-        filters = _filters(arguments, parsed, now or datetime.now(UTC))
+        now = now or datetime.now(UTC)
+        filters = _filters(arguments, parsed, now)
+        if "replay" in targets:
+            targets["replay_until"] = _replay_until(parsed, now)
         parsed["emit"] = _with_occurrences(parsed["emit"], parsed["details"])
         parsed["emit"] = {name: batch_type for name, batch_type in EMIT.items() if name in parsed["emit"]}
         return cls(
@@ -306,6 +324,20 @@ def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
         message = f"argument consumer={parsed['consumer']!r}: its cursor is already the baseline; omit baseline"
         raise ArgumentError("consumer", parsed["consumer"], "given without baseline", message=message)
     return parsed
+
+
+def _replay_until(parsed: dict[str, Any], now: datetime) -> datetime | None:
+    """Return the end of ``at``, which is removed from *parsed*: with an archive, it selects no snapshot."""
+    if parsed["archive"] is not None:
+        message = f"argument archive={parsed['archive']!r}: with an archive as root, nothing is downloaded; omit one"
+        raise ArgumentError("archive", parsed["archive"], "given without an archive as root", message=message)
+    if (at := parsed.pop("at")) in {None, "latest"}:
+        return None
+    try:
+        date = parse.date_or_age(at)
+    except InvalidValueError as error:
+        raise ArgumentError("at", at, f"{error.accepted}, to read an archive as it was then") from error
+    return now - date if isinstance(date, timedelta) else date.last
 
 
 def _filters(arguments: Mapping[str, Any], parsed: dict[str, Any], now: datetime) -> Filters:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from sitemap_harvest.archive.files import is_archive
 from sitemap_harvest.config.site_lists import entries, host_in, text_of, without_typo
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.well_known import robots_of
@@ -93,15 +94,17 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
     targets = {"candidates": tuple(candidates), "no_sites": tuple(no_sites), "logins": logins.headers}
     if root is None:
         return targets
-    if not (folder := Path(str(root))).is_dir():
-        raise ArgumentError("root", root, "an existing folder")
+    if is_archive(path := Path(str(root))):
+        return {**targets, "replay": path.resolve()}
+    if not path.is_dir():
+        raise ArgumentError("root", root, "an existing folder, WARC file or WACZ file")
     if sitemaps and not (sites or files):
         site = f", such as {site_of(sitemaps[0])}" if site_of(sitemaps[0]) else ""
         message = f"argument root={root!r}: it replaces a site, but {sitemaps[0]!r} is a sitemap; give the site{site}"
         raise ArgumentError("root", root, "used with a site", message=message)
     if files or sitemaps or len(_parts(arguments, "site")) != 1:
         raise ArgumentError("root", root, "used with exactly one site=, which the folder replaces")
-    return {**targets, "root": folder.resolve(), "only_site": sites[0]}
+    return {**targets, "root": path.resolve(), "only_site": sites[0]}
 
 
 def document_address(name: str, logins: Credentials) -> str:

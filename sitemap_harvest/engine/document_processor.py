@@ -58,10 +58,11 @@ class DocumentProcessor:
             yield from self._results.ended(with_failure(record, over_limit), is_wanted=True)
             return
         if response.challenge is None and (seconds := self._wait(response, candidate)) is not None:
-            if seconds <= self._options.max_wait:
+            if seconds <= self._options.max_wait and self._config.replay is None:
                 self._results.requeue(candidate, response.url, seconds)
                 return
-            record = self._shut(response, record, seconds)
+            if seconds > self._options.max_wait:
+                record = self._shut(response, record, seconds)
         site = self._parts.stored(candidate.root)
         if site is not None and (own := site.own_document(candidate, response.url)) is not None:
             yield from self._results.consider([(own, None)])

@@ -79,6 +79,19 @@ class PageVisits(Protocol):
         """Return the request for the next page; ``None`` if no page is due."""
 
 
+class Archiver(Protocol):
+    """Writes what the run downloads into an archive."""
+
+    def archive_downloads(self) -> None:
+        """Write all that is downloaded from now on."""
+
+    async def write(self, request: Any, response: Any, *, is_sent: bool = True) -> None:
+        """Write *response*. *is_sent*: whether *request* is what was sent."""
+
+    def close(self) -> None:
+        """Close the archive."""
+
+
 class ChangeDelivery(Protocol):
     """The delivery of changes to a named consumer."""
 

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
+    from sitemap_harvest.archive.captures import Captures
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.discovery.candidate import Candidate, NotFetched
     from sitemap_harvest.engine.in_flight import InFlight
-    from sitemap_harvest.engine.interfaces import PageVisits
+    from sitemap_harvest.engine.interfaces import Archiver, PageVisits
     from sitemap_harvest.engine.probe import Probe
     from sitemap_harvest.engine.site_snapshot import SiteSnapshot
     from sitemap_harvest.engine.snapshot_session import SnapshotSession
@@ -59,6 +60,10 @@ class RunState:
     """The store, once the run is open; ``None`` for a run without one."""
     temporary_store: TemporaryDirectory[str] | None = None
     """The store of an audit without a store of the user; deleted when the run ends."""
+    captures: Captures | None = None
+    """The archive that replaces the network; ``None`` without one."""
+    archiver: Archiver | None = None
+    """Writes what is downloaded; ``None`` without an archive."""
     logs_summary: bool = True
     """Whether to log a summary when the run ends."""
 
@@ -73,6 +78,11 @@ class RunState:
     def root(self) -> Path | None:
         """The local folder that replaces the site; ``None`` without one."""
         return self.config.root if self.config is not None else None
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether a folder or an archive replaces the network."""
+        return self.config is not None and self.config.is_offline
 
     @property
     def browser_mode(self) -> str:

@@ -233,7 +233,7 @@ class SnapshotSession:
         """
         stored = self.sites.get(site.root)
         before = None if stored is None else stored.writer.before
-        if stored is None or before is None or site.has_found or self._config.force or self._config.root is not None:
+        if stored is None or before is None or site.has_found or self._config.force or self._config.is_offline:
             return None
         if (last := PastSearch.of_json(before.run.search)) is None or len(before.row_ranges().row):
             return None

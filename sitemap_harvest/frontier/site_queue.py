@@ -53,7 +53,7 @@ class Budget:
 
 
 MOST_OPEN = 5_000  # sites at a time: each takes some kilobytes, and a list may have a million
-_MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP})
+_MAY_BE_SECURE = frozenset({Cause.REFUSED, Cause.TIMEOUT, Cause.CONNECTION, Cause.NOT_HTTP, Cause.NOT_ARCHIVED})
 
 
 class SiteQueue:

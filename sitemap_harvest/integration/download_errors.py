@@ -21,6 +21,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.document_records import ON_THE_WAY, STATUS_WORDS, outcome_of_status
 from sitemap_harvest.escape import escape_log
+from sitemap_harvest.integration.archives import NotArchivedError
 from sitemap_harvest.integration.guards import PrivateAddressError
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Cause, Outcome
@@ -87,7 +88,7 @@ def _of_error(error: BaseException | None) -> NotFetched:
     text = " ".join(str(error).split())
     if isinstance(error, HttpError):
         return outcome_of_status(error.response.status) or NotFetched(Outcome.FAILED, text)
-    if isinstance(error, PrivateAddressError):
+    if isinstance(error, PrivateAddressError | NotArchivedError):
         return error.refusal
     reasons = getattr(error and error.__cause__, "reasons", None)  # Twisted's list: the last is the most specific
     words = " ".join(str(reasons[-1].value).split()) if reasons else text

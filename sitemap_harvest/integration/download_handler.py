@@ -20,7 +20,8 @@ from scrapy.core.downloader.handlers.http11 import (
     _LenientHTTPClientParser,
     _ScrapyAgent,
 )
-from scrapy.exceptions import CannotResolveHostError, ResponseDataLossError
+from scrapy.exceptions import CannotResolveHostError, DownloadCancelledError, ResponseDataLossError
+from scrapy.http import Response
 from scrapy.utils._download_handlers import get_dataloss_msg, normalize_bind_address, wrap_twisted_exceptions
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from twisted.internet.base import ReactorBase
     from twisted.internet.interfaces import IAddress
     from twisted.web._newclient import Request as TxRequest
@@ -85,6 +85,9 @@ class AddressCheckingHandler(HTTP11DownloadHandler):
             if reactor.refusal is None:
                 raise
             raise refused(self._crawler, request, reactor.refusal) from error
+        except DownloadCancelledError as error:
+            error.response_head = agent.head  # type: ignore[attr-defined]  # for the archive of the run
+            raise
         except ResponseDataLossError:
             if not self._fail_on_dataloss_warned:
                 _logger.warning("%s", get_dataloss_msg(request.url))
@@ -96,6 +99,13 @@ class _AddressCheckingAgent(_ScrapyAgent):
     def __init__(self, reactor: _CheckingReactor, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._reactor = reactor
+        self.head: Response | None = None
+        """The response without its body, once its headers were received."""
+
+    def _cb_bodyready(self, txresponse: Any, request: Request) -> Any:
+        headers = self._headers_from_twisted_response(txresponse)
+        self.head = Response(request.url, status=int(txresponse.code), headers=headers)
+        return super()._cb_bodyready(txresponse, request)
 
     def _get_agent(self, request: Request, timeout: float) -> Agent:
         return _BindAddressAgent(

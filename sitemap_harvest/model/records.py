@@ -106,6 +106,8 @@ class Cause(StrEnum):
     """The server does not speak HTTP."""
     PRIVATE = "private"
     """The host is in a private network, which is not allowed (``SITEMAP_HARVEST_PRIVATE``)."""
+    NOT_ARCHIVED = "not-archived"
+    """The archive that the run reads (``root``) has no response."""
     SERVER_ERROR = "server-error"
     """A response with an error status, such as 500."""
 

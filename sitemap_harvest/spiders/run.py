@@ -92,6 +92,8 @@ class Harvest(RunState):
         for reason in (*(reason for _, reason in config.no_sites), *self._given.complaints(type(self._spider))):
             self.logger.warning("%s", reason)
         self._components = connect(self._spider, self, config, self._rules, self.session)
+        if self.archiver is not None:
+            self.archiver.archive_downloads()
         self.seeds, self.runner = self._components.seeds, self._components.runner
 
     def refuse(self, reason: str) -> NoReturn:
@@ -131,6 +133,8 @@ class Harvest(RunState):
         for record in self._components.loop.left_over():
             if exporter is not None:
                 exporter.item_scraped(record, self._spider)  # only for the feeds, because pipelines are closed by now
+        if self.archiver is not None:
+            self.archiver.close()
         if self.session is not None:
             self.session.close()
         if self.temporary_store is not None:

@@ -10,6 +10,7 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.arguments import check_details, check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.integration.archives import ReplayMiddleware, open_archive, open_captures
 from sitemap_harvest.integration.default_settings import bring_outputs
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
 from sitemap_harvest.integration.items.output_checks import check_outputs
@@ -36,6 +37,8 @@ def enable_components(spider: Spider, *arguments: Mapping[str, Any]) -> None:
     enable_guards(settings)
     bring_outputs(settings)
     settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", StartRequestsMiddleware, CLOSEST_TO_THE_SPIDER)
+    if any("root" in given for given in arguments):  # before HttpCacheMiddleware
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ReplayMiddleware, 891)
     modes = (given.get("browser") for given in arguments)
     mode = next((mode for mode in modes if mode is not None), settings.get("SITEMAP_HARVEST_BROWSER"))
     if mode in {FALLBACK, ALWAYS}:  # an invalid one is reported when the run opens
@@ -63,6 +66,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         root = str(config.root)
         message = f"argument root={root!r}: it needs the sitemap_harvest add-on, which is missing from ADDONS"
         raise ArgumentError("root", root, "given in a project with the add-on", message=message)
+    run.captures, run.archiver = open_captures(config), open_archive(crawler, run, config)
     if run.browser_mode != NEVER:
         from sitemap_harvest.browser.setup import check_browser
 

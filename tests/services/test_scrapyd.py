@@ -139,6 +139,7 @@ def of_the_shop(shop, node):
         "lang": "de",
         "has": "image alternate",
         "browser": "never",
+        "archive": "archive",
         "emit": EMIT,
     }
 

@@ -1,0 +1,185 @@
+"""Archives of others: formats, order, damage."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.archive.captures import Captures, NoCaptureError
+from sitemap_harvest.archive.files import files_of, is_archive
+from sitemap_harvest.errors import ArchiveError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "http://a.example/robots.txt"
+
+
+def record(
+    body: str, *, kind: str = "response", url: str = URL, date: str = "2020-01-02T03:04:05Z", more: str = ""
+) -> bytes:
+    """Return a record whose block is *body*."""
+    lines = ("WARC/1.0", f"WARC-Type: {kind}", f"WARC-Date: {date}", f"WARC-Target-URI: {url}", *more.splitlines())
+    content = body.encode("latin-1")
+    head = "\r\n".join((*lines, "Content-Type: application/http; msgtype=response", f"Content-Length: {len(content)}"))
+    return f"{head}\r\n\r\n".encode() + content + b"\r\n\r\n"
+
+
+def http(body: str, *headers: str, status: str = "200 OK") -> str:
+    return "\r\n".join((f"HTTP/1.1 {status}", *headers, "", body))
+
+
+def packed(*records: bytes) -> bytes:
+    return b"".join(map(gzip.compress, records))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.warc.gz"
+
+
+def bodies(path: Path, url: str = URL) -> bytes:
+    return Captures(files_of(path)).find(url).body
+
+
+@pytest.mark.parametrize(
+    ("block", "body"),
+    [
+        pytest.param(http("a", "Content-Length: 1"), b"a", id="length"),
+        pytest.param(http("3\r\nabc\r\n0\r\n\r\n", "Transfer-Encoding: chunked"), b"abc", id="chunks"),
+        pytest.param(http("abc", "Transfer-Encoding: chunked"), b"abc", id="chunks-removed"),
+        pytest.param(
+            http("abc", "X-Crawl-Transfer-Encoding: chunked", "X-Crawl-Content-Encoding: gzip"), b"abc", id="renamed"
+        ),
+        pytest.param(http("\x1f\x8b", "Content-Encoding: gzip"), b"\x1f\x8b", id="content-encoding"),
+        pytest.param(http(""), b"", id="empty"),
+        pytest.param("HTTP/1.1 200\r\n\r\nabc", b"abc", id="no-headers"),
+    ],
+)
+def test_bodies(path: Path, block: str, body: bytes) -> None:
+    path.write_bytes(packed(record(block)))
+    assert bodies(path) == body
+
+
+def test_records_of_other_types_are_skipped(path: Path) -> None:
+    kinds = ("warcinfo", "request", "metadata", "resource", "conversion", "continuation", "other")
+    path.write_bytes(packed(record(http("a")), *(record(http(kind), kind=kind) for kind in kinds)))
+    assert len(Captures(files_of(path))) == 1
+
+
+def test_the_last_capture_until_then_wins(path: Path) -> None:
+    dates = ("2021-01-01T00:00:00Z", "2019-01-01T00:00:00.5Z", "2020-01-01T00:00:00Z")
+    path.write_bytes(packed(*(record(http(date[:4]), date=date) for date in dates)))
+    assert bodies(path) == b"2021"
+    for year, body in ((2020, b"2019"), (2021, b"2021")):
+        until = datetime(year, 1, 1, tzinfo=UTC).replace(year=year) if year > 2020 else datetime(2019, 6, 1, tzinfo=UTC)
+        assert Captures(files_of(path), until=until).find(URL).body == body
+
+
+@pytest.mark.parametrize(
+    "url", ["HTTP://A.example:80/robots.txt", "http://me@a.example/robots.txt", "http://a.example/./%72obots.txt#x"]
+)
+def test_urls_are_compared_by_their_keys(path: Path, url: str) -> None:
+    path.write_bytes(packed(record(http("a"))))
+    assert bodies(path, url) == b"a"
+
+
+def test_schemes_and_queries_are_not_ignored(path: Path) -> None:
+    path.write_bytes(packed(record(http("a"))))
+    for url in ("https://a.example/robots.txt", f"{URL}?"):
+        with pytest.raises(NoCaptureError, match="no capture of it"):
+            bodies(path, url)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param(f"WARC-Refers-To-Target-URI: {URL}\r\nWARC-Refers-To-Date: 2019-01-01T00:00:00Z", id="date"),
+        pytest.param("WARC-Refers-To: <urn:uuid:1>", id="record"),
+        pytest.param("WARC-Payload-Digest: sha1:X", id="digest"),
+    ],
+)
+@pytest.mark.parametrize("block", ["", http("", "X: 2")])
+def test_revisits_have_the_body_of_another_file(tmp_path: Path, more: str, block: str) -> None:
+    first = record(
+        http("a", "X: 1"), date="2019-01-01T00:00:00Z",
+        more="WARC-Record-ID: <urn:uuid:1>\r\nWARC-Payload-Digest: sha1:X",
+    )  # fmt: skip
+    (tmp_path / "b.warc").write_bytes(first)
+    profile = "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest\r\n"
+    (tmp_path / "a.warc.gz").write_bytes(packed(record(block, kind="revisit", more=profile + more)))
+    found = Captures(files_of(tmp_path)).find(URL)
+    assert (found.status, found.headers, found.body) == (200, [("X", "2" if block else "1")], b"a")
+
+
+def test_a_revisit_of_a_missing_capture_says_so(path: Path) -> None:
+    path.write_bytes(packed(record(http(""), kind="revisit", more="WARC-Payload-Digest: sha1:X")))
+    with pytest.raises(NoCaptureError, match="refers to an earlier one, which is missing"):
+        bodies(path)
+
+
+def test_every_cut_leaves_the_whole_records(path: Path) -> None:
+    first, second = gzip.compress(record(http("a"))), gzip.compress(record(http("b" * 100), url="http://b.example/"))
+    for size in range(len(first), len(first + second)):
+        path.write_bytes((first + second)[:size])
+        found = Captures(files_of(path))
+        assert found.find(URL).body == b"a"
+        assert len(found) == 1 or found.find("http://b.example/").body == b"b" * 100
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        pytest.param(b"junk", id="text"),
+        pytest.param(b"\x1f\x8b\x08junk", id="gzip"),
+        pytest.param(gzip.compress(b"WARC/1.0\r\nContent-Length: x\r\n\r\n"), id="length"),
+        pytest.param(gzip.compress(record("HTTP/1.1 200 OK\r\n\r\n", date="yesterday")), id="date"),
+        pytest.param(gzip.compress(record("", url="")), id="no-url"),
+        pytest.param(gzip.compress(b"\0" * 100_000), id="nul"),
+    ],
+)
+def test_damage_does_not_hide_what_precedes_it(path: Path, junk: bytes) -> None:
+    path.write_bytes(packed(record(http("a"))) + junk)
+    assert bodies(path) == b"a"
+
+
+@pytest.mark.parametrize("name", ["a.warc", "a.warc.gz", "A.WARC.GZ"])
+def test_a_wacz_file_contains_warc_files(tmp_path: Path, name: str) -> None:
+    records = (record(http("a"), url="http://b.example/"), record(http("b")))
+    content = packed(*records) if name.lower().endswith(".gz") else b"".join(records)
+    with zipfile.ZipFile(tmp_path / "x.wacz", "w") as archive:
+        archive.writestr("datapackage.json", "{}")
+        archive.writestr(f"archive/{name}", content)
+        archive.writestr("archive/second.warc.gz", packed(record(http("c"), url="http://c.example/")))
+    for path in (tmp_path, tmp_path / "x.wacz"):
+        assert [bodies(path, url) for url in ("http://b.example/", URL, "http://c.example/")] == [b"a", b"b", b"c"]
+
+
+def test_files_that_are_no_archives_are_refused(tmp_path: Path) -> None:
+    zstd, text, zipped, packed_twice = (tmp_path / name for name in ("a.warc.zst", "a.txt", "a.wacz", "b.wacz"))
+    zstd.write_bytes(b"\x28\xb5\x2f\xfd")
+    text.write_bytes(b"x")
+    zipped.write_bytes(b"PK")
+    with zipfile.ZipFile(packed_twice, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/a.warc", record(http("a")))
+    for path, words in (
+        (zstd, "compressed with zstd"),
+        (text, "is neither a WARC file"),
+        (zipped, "is not a WACZ file"),
+        (packed_twice, "is compressed in the WACZ file"),
+        (tmp_path / "missing.warc", "cannot be read: no such file"),
+    ):
+        with pytest.raises(ArchiveError, match=words):
+            Captures(files_of(path))
+
+
+def test_a_folder_with_warc_files_is_an_archive(tmp_path: Path) -> None:
+    assert not is_archive(tmp_path)
+    (tmp_path / "a.xml").touch()
+    assert not is_archive(tmp_path)
+    (tmp_path / "a.warc.gz").touch()
+    assert is_archive(tmp_path)

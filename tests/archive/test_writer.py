@@ -1,0 +1,180 @@
+"""WARC files that runs write: records, digests, rotation; and what is never in them."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+from warcio.checker import Checker
+
+from sitemap_harvest.archive.captures import Captures
+from sitemap_harvest.archive.files import files_of
+from sitemap_harvest.archive.writer import ArchiveWriter, Exchange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN = "20261126T000000Z-abcdef"
+URL = "https://a.example/x?y=1"
+NOW = datetime(2026, 11, 26, 10, 0, 0, 250_000, tzinfo=UTC)
+INFO = {"software": "test", "isPartOf": RUN}
+exchange = partial(
+    Exchange,
+    url=URL,
+    at=NOW,
+    sent=("GET", [(b"User-Agent", b"test")]),
+    status=200,
+    headers=[(b"Content-Type", b"text/xml")],
+    body=b"hello",
+)
+
+
+def written(folder: Path, *exchanges: Exchange, run: str = RUN, **options: Any) -> list[Path]:
+    """Write *exchanges* and return the files, which warcio has checked."""
+    writer = ArchiveWriter(folder, run, INFO, **options)
+    for one in exchanges:
+        writer.write(one)
+    writer.close()
+    files = sorted(folder.iterdir())
+    check = type("Arguments", (), {"inputs": list(map(str, files)), "verbose": False})()
+    assert Checker(check).process_all() == 0
+    return files
+
+
+def records(path: Path) -> list[dict[str, str]]:
+    with path.open("rb") as file:
+        return [dict(record.rec_headers.headers) for record in ArchiveIterator(file)]
+
+
+def test_a_response_is_followed_by_its_request(tmp_path: Path) -> None:
+    (path,) = written(tmp_path, exchange(ip_address="127.0.0.1"))
+    info, response, request = records(path)
+    assert path.name == info["WARC-Filename"] == f"{RUN}-00001.warc.gz"
+    assert {name: response[name] for name in sorted(response) if name not in {"WARC-Record-ID"}} == {
+        "Content-Length": "48",
+        "Content-Type": "application/http; msgtype=response",
+        "WARC-Block-Digest": "sha1:DAY2P6NBSWAAXDL5YKNRWN7JOFF4KYGI",
+        "WARC-Date": "2026-11-26T10:00:00.250000Z",
+        "WARC-IP-Address": "127.0.0.1",
+        "WARC-Payload-Digest": "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N",
+        "WARC-Target-URI": URL,
+        "WARC-Type": "response",
+        "WARC-Warcinfo-ID": info["WARC-Record-ID"],
+    }
+    assert request["WARC-Concurrent-To"] == response["WARC-Record-ID"]
+    text = gzip.decompress(path.read_bytes())
+    assert b"\r\n\r\nGET /x?y=1 HTTP/1.1\r\nHost: a.example\r\nUser-Agent: test\r\n\r\n" in text
+    assert b"\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n\r\nhello\r\n\r\n" in text
+
+
+def test_credentials_are_not_written(tmp_path: Path) -> None:
+    names = (b"Authorization", b"proxy-authorization", b"Cookie", b"Set-Cookie")
+    secrets = [(name, b"secret") for name in names] + [(b"Location", b"https://me:secret@a.example/")]
+    (path,) = written(tmp_path, exchange(sent=("GET", secrets), headers=secrets))
+    text = gzip.decompress(path.read_bytes())
+    assert b"secret" not in text
+    assert text.count(b"Location: https://a.example/\r\n") == 2
+
+
+def test_other_header_bytes_are_kept(tmp_path: Path) -> None:
+    written(tmp_path, exchange(headers=[(b"X", b"\xe9\xff"), (b"X", b"")]))
+    assert Captures(files_of(tmp_path)).find(URL).headers == [("X", "\xe9\xff"), ("X", "")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        pytest.param([], [], id="none"),
+        pytest.param([(b"Content-Length", b"5")], [("Content-Length", "5")], id="right"),
+        pytest.param(
+            [(b"Content-Length", b"9")], [("X-Crawl-Content-Length", "9"), ("Content-Length", "5")], id="wrong"
+        ),
+        pytest.param([(b"Transfer-Encoding", b"chunked")], [], id="chunked"),
+    ],
+)
+def test_the_headers_describe_the_body(tmp_path: Path, headers: Any, expected: Any) -> None:
+    written(tmp_path, exchange(headers=headers))
+    assert Captures(files_of(tmp_path)).find(URL).headers == expected
+
+
+def types(path: Path) -> list[str]:
+    return [f"{one['WARC-Type']}{one.get('WARC-Refers-To-Date', '')[17:-1]}" for one in records(path)]
+
+
+def test_unchanged_documents_are_revisits(tmp_path: Path) -> None:
+    later = [NOW + timedelta(seconds=second) for second in range(6)]
+    (path,) = written(
+        tmp_path,
+        exchange(sent=None),
+        exchange(sent=None, at=later[1]),
+        exchange(sent=None, at=later[2], status=304, body=b""),
+        exchange(sent=None, at=later[3], body=b"new"),
+        exchange(sent=None, at=later[4], status=500, body=b"new"),
+        exchange(sent=None, at=later[5], status=304, body=b""),
+    )
+    assert types(path) == [
+        "warcinfo", "response", "revisit00.250000", "revisit00.250000", "response", "response", "revisit03.250000"
+    ]  # fmt: skip
+    captures = Captures(files_of(tmp_path))
+    assert (captures.find(URL).status, captures.find(URL).body) == (200, b"new")
+    assert captures.find(URL).not_modified is not None
+    for second, body in enumerate([b"hello", b"hello", b"hello", b"new"]):
+        assert Captures(files_of(tmp_path), until=later[second]).find(URL).body == body
+
+
+def test_documents_of_earlier_runs_are_known(tmp_path: Path) -> None:
+    written(tmp_path, exchange(sent=None))
+    known = Captures(files_of(tmp_path))
+    files = written(tmp_path, exchange(sent=None, at=NOW + timedelta(days=1)), run="B", last=known.last)
+    assert types(files[1]) == ["warcinfo", "revisit00.250000"]
+    assert Captures(files_of(tmp_path)).find(URL).body == b"hello"
+
+
+@pytest.mark.parametrize("body", [b"", b"hel"])
+def test_cut_bodies_say_so(tmp_path: Path, body: bytes) -> None:
+    written(tmp_path, exchange(), exchange(at=NOW + timedelta(seconds=1), body=body, truncated="length"))
+    found = Captures(files_of(tmp_path)).find(URL)
+    assert (found.body, found.truncated) == (body, "length")
+
+
+def test_full_files_are_followed_by_others(tmp_path: Path) -> None:
+    files = written(tmp_path, *(exchange(url=f"{URL}&{number}") for number in range(4)), max_bytes=1_500)
+    assert [path.name for path in files] == [f"{RUN}-0000{number}.warc.gz" for number in (1, 2)]
+    assert [records(path)[0]["WARC-Type"] for path in files] == ["warcinfo"] * 2
+    assert len(Captures(files_of(tmp_path))) == 4
+
+
+def test_a_run_without_responses_has_no_file(tmp_path: Path) -> None:
+    assert written(tmp_path) == []
+
+
+def test_a_failed_record_leaves_no_half(tmp_path: Path) -> None:
+    class Full:
+        """A file on a disk that is full after some bytes."""
+
+        def __init__(self, file: Any, left: int) -> None:
+            self._file, self._left = file, left
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._file, name)
+
+        def write(self, data: memoryview) -> int:
+            if not self._left:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            written = self._file.write(data[: self._left])
+            self._left -= written
+            return int(written)
+
+    writer = ArchiveWriter(tmp_path, RUN, INFO)
+    writer.write(exchange())
+    whole = (path := next(tmp_path.iterdir())).read_bytes()
+    writer._file = Full(writer._file, 50)  # type: ignore[assignment]
+    with pytest.raises(OSError, match="No space left"):
+        writer.write(exchange(url="https://a.example/2", body=b"x" * 100))
+    writer.close()
+    assert path.read_bytes() == whole

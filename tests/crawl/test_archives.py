@@ -1,0 +1,213 @@
+"""Crawls that archive what they download, and crawls that read it again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from warcio.checker import Checker
+
+from tests import forked
+from tests.site import Manner, Page, gzipped, in_turn, index, moved, numbered, robots, unless, urlset
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.crawl.crawling import Run, Runner
+
+FEED = '<rss version="2.0"><channel><title>t</title><item><link>{site}/new</link></item></channel></rss>'
+MAXSIZE = 60_000
+CHUNK = urlset("https://www.example.com/chunk")
+NAMED = (
+    "index", "feed", "moved", "gone", "broken", "cut", "cut-packed", "loop", "large", "later", "closed", "lies", "page",
+    "chunked", "private/x", "far", "wall",
+)  # fmt: skip
+ENCODED = {"Content-Encoding": "gzip", "Content-Type": "text/xml; charset=utf-8"}
+PAGES: dict[str, Any] = {
+    "/robots.txt": robots(*(f"/{name}.xml" for name in NAMED), disallow=["/private/"]),
+    "/index.xml": index("/1.xml", "/2.xml.gz", "/3.xml"),
+    "/1.xml": urlset(*numbered(5)),
+    "/2.xml.gz": gzipped(urlset("https://www.example.com/2")),
+    "/3.xml": Page(gzipped(urlset("https://www.example.com/3")), headers=ENCODED),
+    "/feed.xml": FEED,
+    "/moved.xml": moved("/to.xml"),
+    "/to.xml": urlset("/to"),
+    "/broken.xml": Page("broken", status=500),
+    "/cut.xml": Page(urlset(*numbered(50)), manner=Manner.CUT),
+    "/cut-packed.xml": Page(gzipped(urlset(*numbered(5_000))), headers=ENCODED, manner=Manner.CUT),
+    "/loop.xml": moved("/loop.xml"),
+    "/large.xml": urlset(*numbered(3_000)),
+    "/later.xml": in_turn(Page("later", status=503, headers={"Retry-After": "0"}), urlset("/later")),
+    "/closed.xml": Page(manner=Manner.CLOSE),
+    "/lies.xml": Page(urlset("/lies"), manner=Manner.LIES_LONGER),
+    "/page.xml": "<!doctype html><title>x</title>",
+    "/chunked.xml": Page(
+        f"{len(CHUNK):x}\r\n{CHUNK}\r\n0\r\n\r\n",
+        headers={"Transfer-Encoding": "chunked"},
+    ),
+    "/wall.xml": Page("no", status=403),
+    "/far.xml": moved("http://10.0.0.1/far.xml"),
+}
+_OWN = ("seconds", "run", "reason", "cause")
+
+
+def checked(folder: Path) -> list[Path]:
+    """Return the files of an archive, after warcio has checked them."""
+    files = sorted(folder.iterdir())
+    check = type("Arguments", (), {"inputs": list(map(str, files)), "verbose": False})()
+    assert Checker(check).process_all() == 0
+    return files
+
+
+def results(run: Run) -> tuple[list[str], dict[str, dict[str, Any]]]:
+    """Return the URLs of *run*, sorted, and its document records by URL, without what differs between runs."""
+    records = {row["url"]: {name: value for name, value in row.items() if name not in _OWN} for row in run.ledger}
+    for record in records.values():
+        if record["status"] is None:
+            del record["fetched_at"]
+    return sorted(map(json.dumps, run.urls)), records
+
+
+@pytest.mark.quick
+def test_an_archived_crawl_is_read_again_with_the_same_results(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    site = serve(PAGES)
+    settings = {"DOWNLOAD_MAXSIZE": MAXSIZE, "RETRY_TIMES": 1}
+    first = crawl(site=site.url, archive=tmp_path / "raw", settings=settings)
+    expected, site.requests[:] = results(first), []
+    outcomes = {row["outcome"] for row in first.ledger}
+    assert outcomes >= {"read", "partial", "absent", "failed", "blocked", "forbidden", "too-large", "not-a-sitemap"}
+    checked(tmp_path / "raw")
+    again = crawl(site=site.url, root=tmp_path / "raw", settings=settings)
+    assert results(again) == expected
+    assert site.requests == []
+    reasons = {row["url"].removeprefix(site.url): (row.get("cause"), row["reason"]) for row in again.ledger}
+    assert {row["status"] for row in again.ledger if row["url"].endswith("/chunked.xml")} == {200}
+    assert "https://www.example.com/chunk" in again.locs
+    assert reasons["/closed.xml"] == ("not-archived", "the archive has no capture of it")
+
+
+def test_an_archive_replaces_the_network_for_all_targets(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    one, two = (serve({**PAGES, "/other.xml": urlset("/other")}, host=host) for host in ("127.0.0.1", "127.0.0.2"))
+    (tmp_path / "sites.txt").write_text(f"{one.url}\n{two.url}\n")
+    targets = {"sites": tmp_path / "sites.txt", "sitemap": f"{two.url}/other.xml"}
+    expected = results(crawl(archive=tmp_path / "raw", **targets))
+    one.stop()
+    two.stop()
+    assert results(crawl(root=next((tmp_path / "raw").iterdir()), **targets)) == expected
+
+
+@pytest.mark.quick
+def test_a_missing_site_is_unreachable_with_the_reason(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
+    crawl(site=site.url, archive=tmp_path / "raw")
+    run = crawl(site="https://other.example", root=tmp_path / "raw", store=tmp_path / "store")
+    assert [(row["result"], row["cause"]) for row in run.sites] == [("unreachable", "not-archived")]
+    assert run.fates("//other.example")["https://other.example/robots.txt"] == "failed"
+    assert "https://other.example/robots.txt: the archive has no capture of it" in run.log
+
+
+@pytest.mark.quick
+def test_documents_that_have_not_changed_are_archived_as_such(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    known = unless('"1"', urlset("/known"))
+    site = serve({"/robots.txt": robots("/a.xml", "/b.xml"), "/a.xml": known, "/b.xml": urlset("/b")})
+    first = crawl(site=site.url, store=tmp_path / "store", archive=tmp_path / "raw")
+    at = max(row["fetched_at"] for row in first.ledger)
+    site.pages["/b.xml"] = urlset("/b", "/new")
+    second = crawl(site=site.url, store=tmp_path / "store", archive=tmp_path / "raw")
+    assert second.fates(site.url)["/a.xml"] == "unchanged"
+    site.stop()
+    texts = [gzip.decompress(path.read_bytes()) for path in checked(tmp_path / "raw")]
+    for profile in (b"server-not-modified", b"identical-payload-digest"):
+        assert sorted(text.count(b"revisit/" + profile) for text in texts) == [0, 1]
+    urls = ["/b", "/known"]
+    again = crawl(site=site.url, root=tmp_path / "raw")
+    assert sorted(loc.removeprefix(site.url) for loc in again.locs) == [*urls, "/new"]
+    assert sorted(loc.removeprefix(site.url) for loc in crawl(site=site.url, root=tmp_path / "raw", at=at).locs) == urls
+    stored = crawl(site=site.url, root=tmp_path / "raw", store=tmp_path / "store")
+    assert (stored.fates(site.url), stored.changes) == ({**second.fates(site.url), "/b.xml": "unchanged"}, [])
+
+
+@pytest.mark.quick
+def test_credentials_are_not_archived(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    cookie = {"Set-Cookie": "id=hidden", "Location": "{site}/b.xml"}
+    site = serve({
+        "/robots.txt": robots("/a.xml"), "/a.xml": Page(status=302, headers=cookie), "/b.xml": urlset("/1"),
+    })  # fmt: skip
+    target = site.url.replace("//", "//me:hidden@")
+    headers = {"SITEMAP_HARVEST_SITE_HEADERS": {site.url: {"X-Key": "hidden", "Cookie": "hidden"}}}
+    crawl(site=target, archive=tmp_path / "raw", settings=headers)
+    assert {site.sent(name)["/b.xml"].pop() for name in ("X-Key", "Cookie")} == {"hidden"}
+    text = gzip.decompress(next((tmp_path / "raw").iterdir()).read_bytes())
+    assert b"hidden" not in text
+    assert f'"site": "{site.url.replace("//", "//***@")}"'.encode() in text
+
+
+@pytest.mark.parametrize("size", [2_000, 20_000])
+def test_a_full_disk_ends_the_run_with_one_line(serve: Any, tmp_path: Path, size: int) -> None:
+    paths = [f"/{number}.xml" for number in range(50)]
+    site = serve({"/robots.txt": robots(*paths), **{path: urlset(path) for path in paths}})
+    run = forked.scrapy("harvest", "crawl", site.url, "--archive", "raw", cwd=tmp_path, largest_file=size)
+    assert run.returncode == 4, run.stderr
+    assert run.stderr.count("The archive cannot be written: ") == run.stderr.count(" ERROR: ") == 1
+    assert "Closing spider (output_failed)" in run.stderr
+    assert "Traceback" not in run.stderr
+    checked(tmp_path / "raw")
+
+
+@pytest.mark.parametrize("moment", [1, 7, 15])
+def test_a_killed_run_leaves_whole_records(serve: Any, crawl: Runner, tmp_path: Path, moment: int) -> None:
+    paths = [f"/{number}.xml" for number in range(20)]
+    site = serve({"/robots.txt": robots("/index.xml"), "/index.xml": index(*paths)})
+    site.pages |= {
+        path: Page(urlset(path), after=lambda: False, delay=0.01) if path == paths[-1] else urlset(path)
+        for path in paths
+    }
+    with crawl.running(site=site.url, archive=tmp_path / "raw") as process:
+        wait_until(lambda: len(site.requests) > moment)
+        process.kill()
+        process.join()
+    checked(tmp_path / "raw")
+    run = crawl(site=site.url, root=tmp_path / "raw", calm=False)
+    assert run.fates(site.url)["/robots.txt"] == "read"
+
+
+def test_two_runs_at_once_write_different_files(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    site = serve(
+        {"/robots.txt": robots("/a.xml"), "/a.xml": Page(urlset("/1"), after=lambda: site.count("/robots.txt") == 2)}
+    )
+    with crawl.running(site=site.url, archive=tmp_path / "raw") as process:
+        crawl(site=site.url, archive=tmp_path / "raw")
+        process.join()
+    assert len(checked(tmp_path / "raw")) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(
+            {"archive": "file"}, "argument archive='file': it must be a folder that can be written", id="file"
+        ),
+        pytest.param({"root": "file"}, "file is neither a WARC file (.warc, .warc.gz) nor a WACZ file", id="no-warc"),
+        pytest.param({"root": "a.warc"}, "the archive has no response\n", id="empty"),
+        pytest.param({"root": "a.warc", "at": "2020"}, "response from 2020-12-31 23:59:59 UTC or before", id="at"),
+        pytest.param({"root": "a.warc", "at": "first"}, "argument at='first': it must be a date", id="no-date"),
+        pytest.param({"root": "a.warc", "archive": "raw"}, "nothing is downloaded; omit one", id="both"),
+        pytest.param({"root": "a.warc.zst"}, "compressed with zstd are not supported", id="zstd"),
+    ],
+)
+@pytest.mark.quick
+def test_archives_that_cannot_be_used_are_refused(
+    crawl: Runner, tmp_path: Path, arguments: dict[str, str], words: str
+) -> None:
+    for name in ("file", "a.warc", "a.warc.zst"):
+        (tmp_path / name).touch()
+    run = forked.scrapy(
+        "harvest", "crawl", "a.example", *(f"--{name}={value}" for name, value in arguments.items()), cwd=tmp_path
+    )
+    assert run.returncode == 2
+    words = words.replace("argument archive=", "--archive ").replace("argument at=", "--at ")
+    assert words in run.stdout + run.stderr
+    assert not (tmp_path / "raw").exists()
