@@ -48,6 +48,7 @@ _PART = re.compile(
 _CODE = re.compile(r"``(.+?)``", re.DOTALL)
 _ROLE = re.compile(r":(\w+):`~?(?:[^`]*\.)?([^`.]+)`")
 _WIDTH = 120
+_ONCE = {"ItemRecord", "ArrowData"}
 
 
 def page(markdown: str) -> str:
@@ -115,10 +116,10 @@ def _package(loaded: list[griffe.Module] = []) -> griffe.Module:  # noqa: B006 -
 def _members(known: griffe.Class) -> Iterator[griffe.Object]:
     """Yield the public members of *known*, inherited ones first, in the order of the source.
 
-    The page of the items describes once what all of them inherit.
+    What items, and what all that has rows inherit, is described once.
     """
     bases = known.mro() if known.bases else []
-    inherited = [base for base in bases if base.path.startswith("sitemap_harvest.") and base.name != "ItemRecord"]
+    inherited = [base for base in bases if base.path.startswith("sitemap_harvest.") and base.name not in _ONCE]
     seen: dict[str, griffe.Object] = {}
     for each in (*reversed(inherited), known):
         seen |= {name: member for name, member in each.members.items() if not name.startswith("_")}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ArrowData:
-    """Base of what has rows: the same names convert all of them.
+    """Rows that convert to the tables and data frames of other libraries.
 
     Other libraries read the rows through the Arrow PyCapsule interface, such as ``polars.DataFrame(data)``, and
     DuckDB in SQL, such as ``duckdb.sql("from data")``.

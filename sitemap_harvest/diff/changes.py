@@ -111,7 +111,10 @@ class Changes(ArrowData):
             pairs = pairs.slice(rows)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the changes, or *columns* of them, as an Arrow table in memory; :meth:`batches` is flat."""
+        """Return the changes, or *columns* of them, as an Arrow table in memory.
+
+        :meth:`batches` yields them with flat memory.
+        """
         return ChangeBatch.table(self.batches(), columns)
 
     def _batch(self, part: pa.RecordBatch, pairs: pa.Table) -> ChangeBatch:

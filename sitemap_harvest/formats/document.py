@@ -92,7 +92,10 @@ class Document(ArrowData):
         return summary_as_html(title, [short(self.url), *lines] if self.url else lines, *tables)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the URLs, or *columns* of them, as an Arrow table in memory; :meth:`urls` is flat."""
+        """Return the URLs, or *columns* of them, as an Arrow table in memory.
+
+        :meth:`urls` yields them with flat memory.
+        """
         return UrlBatch.table(self.urls(), columns)
 
     @cached_property

@@ -235,7 +235,10 @@ class Snapshot(ArrowData):
             yield pa.RecordBatch.from_arrays([found[name] for name in names], schema=schema)
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the URLs, or *columns* of them, as an Arrow table in memory; :meth:`urls` is flat."""
+        """Return the URLs, or *columns* of them, as an Arrow table in memory.
+
+        :meth:`urls` yields them with flat memory.
+        """
         return self.urls(columns).read_all()
 
     @cached_property
