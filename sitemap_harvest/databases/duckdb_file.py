@@ -95,10 +95,8 @@ class DuckDbFile(Database):
         name = self._quote(table) if temporary else self._quoted(table)
         with self._errors():
             self._connection.register("new_rows", reader)
-            try:
-                (count,) = self._connection.execute(f"insert into {name} by name from new_rows").fetchone() or (0,)
-            finally:
-                self._connection.unregister("new_rows")
+            (count,) = self._connection.execute(f"insert into {name} by name from new_rows").fetchone() or (0,)
+            self._connection.unregister("new_rows")
         return int(count)
 
     def _begin(self) -> None:

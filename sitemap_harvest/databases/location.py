@@ -108,7 +108,7 @@ def _server(base: str, others: dict[str, str], shown: str) -> str:
         raise DatabaseError(f"{shown}: it must begin with postgresql://, as in postgresql://me@localhost/seo")
     if urlsplit(base).password or "password" in others:
         raise DatabaseError(
-            f"{shown}: remove the password, which logs would show; set the environment variable PGPASSWORD, or write "
+            f"{shown.partition('?')[0]}: remove the password, which logs would show; set the environment variable PGPASSWORD, or write "
             "it to ~/.pgpass"
         )
     parts = urlsplit(base)

@@ -1,0 +1,1 @@
+"""Tests of the tables of databases, each with a real one."""

@@ -1,0 +1,73 @@
+"""The database, the table and the mode that a URI names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sitemap_harvest.databases import DatabaseLocation, Mode, parse_location
+from sitemap_harvest.errors import DatabaseError
+
+
+def location(kind: str, address: str, **others: Any) -> DatabaseLocation:
+    given = {"schema": None, "table": None, "mode": Mode.APPEND, "key": ()} | others
+    return DatabaseLocation(kind=kind, address=address, **given)
+
+
+@pytest.mark.parametrize(
+    ("uri", "kind", "wanted"),
+    [
+        pytest.param("urls.duckdb", "duckdb", location("duckdb", "urls.duckdb"), id="file"),
+        pytest.param("my urls.db?table=a b", "sqlite", location("sqlite", "my urls.db", table="a b"), id="table"),
+        pytest.param("duckdb:///data/u.db", "", location("duckdb", "/data/u.db"), id="absolute"),
+        pytest.param("sqlite3:u.db", "", location("sqlite", "u.db"), id="relative"),
+        pytest.param("sqlite://u.db", "", location("sqlite", "u.db"), id="relative-with-slashes"),
+        pytest.param("duckdb:///C:/data/u%20v.db", "", location("duckdb", "C:/data/u v.db"), id="drive"),
+        pytest.param("C:\\u.duckdb", "duckdb", location("duckdb", "C:\\u.duckdb"), id="path-of-windows"),
+        pytest.param("postgres://db/seo", "", location("postgresql", "postgresql://db/seo"), id="short-scheme"),
+        pytest.param(
+            "postgresql://me@db:5433/seo?sslmode=require&mode=upsert&key=site,key&schema=s",
+            "postgresql",
+            location(
+                "postgresql",
+                "postgresql://me@db:5433/seo?sslmode=require",
+                mode=Mode.UPSERT,
+                key=("site", "key"),
+                schema="s",
+            ),
+            id="parameters-of-both",
+        ),
+    ],
+)
+def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
+    assert parse_location(uri, kind, default=Mode.APPEND) == wanted
+
+
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        pytest.param("urls.txt", "the kind of the database is unknown; it must be one of", id="kind"),
+        pytest.param("duckdb:", "the path of the file is missing, as in duckdb:///data/urls.duckdb", id="path"),
+        pytest.param("sqlite:u.db?mod=append", "unknown parameter; did you mean mode?", id="parameter"),
+        pytest.param("sqlite:u.db?mode=apend", "unknown mode; did you mean append?", id="mode"),
+        pytest.param("sqlite:u.db?mode=append&mode=replace", "the parameter mode is given twice", id="twice"),
+        pytest.param("sqlite:u.db?table=", "the parameter table is empty", id="empty"),
+        pytest.param("sqlite:u.db?table=a%00", "has a NUL character", id="nul"),
+        pytest.param("sqlite:u.db?schema=a", "SQLite has no schemas", id="schema"),
+        pytest.param("duckdb:u.db?key=site", "the parameter key is for mode=upsert", id="key"),
+        pytest.param("postgresql:seo", "it must begin with postgresql://", id="no-host"),
+    ],
+)
+def test_wrong_uris(uri: str, message: str) -> None:
+    with pytest.raises(DatabaseError) as raised:
+        parse_location(uri, default=Mode.APPEND)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("uri", ["postgresql://me:hush@db/seo", "postgresql://db/seo?password=hush"])
+def test_a_password_is_refused_and_not_shown(uri: str) -> None:
+    with pytest.raises(DatabaseError) as raised:
+        parse_location(uri, default=Mode.APPEND)
+    assert "set the environment variable PGPASSWORD" in str(raised.value)
+    assert "hush" not in str(raised.value)
