@@ -108,8 +108,8 @@ def _server(base: str, others: dict[str, str], shown: str) -> str:
         raise DatabaseError(f"{shown}: it must begin with postgresql://, as in postgresql://me@localhost/seo")
     if urlsplit(base).password or "password" in others:
         raise DatabaseError(
-            f"{shown.partition('?')[0]}: remove the password, which logs would show; set the environment variable PGPASSWORD, or write "
-            "it to ~/.pgpass"
+            f"{shown.partition('?')[0]}: remove the password, which logs would show; set the environment variable "
+            "PGPASSWORD, or write it to ~/.pgpass"
         )
     parts = urlsplit(base)
     return f"postgresql://{parts.netloc}{parts.path}{'?' if others else ''}{urlencode(others)}"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 from adbc_driver_postgresql import dbapi
 
 from sitemap_harvest.databases import Mode, Rows, open_database, parse_location
-from sitemap_harvest.model import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from sitemap_harvest.model import Batch
 
 Row = dict[str, Any]
 

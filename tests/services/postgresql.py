@@ -9,8 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.services import lacking
 
 if TYPE_CHECKING:
@@ -30,7 +28,10 @@ def _program(name: str) -> str:
 
 
 def postgresql(folder: Path) -> Iterator[str]:
-    """Start a server that keeps its data in *folder*; yield the URI of a database, without the password; stop it."""
+    """Start a server that keeps its data in *folder*; yield the URI of a database; stop it.
+
+    The password is in ``PGPASSWORD``, and not in the URI.
+    """
     initdb, control = _program("initdb"), _program("pg_ctl")
     user = _NOBODY if os.getuid() == 0 else None  # it refuses to run as root
     data, password = folder / "data", folder / "password"
@@ -43,14 +44,9 @@ def postgresql(folder: Path) -> Iterator[str]:
                 parent.chmod(parent.stat().st_mode | 0o011)
 
     def run(*command: str) -> None:
+        groups = None if user is None else []
         done = subprocess.run(
-            command,
-            user=user,
-            extra_groups=[] if user else None,
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
+            command, user=user, extra_groups=groups, cwd=folder, check=False, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -63,20 +59,13 @@ def postgresql(folder: Path) -> Iterator[str]:
     )  # fmt: skip
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 {_OPTIONS}"
     run(control, f"--pgdata={data}", f"--options={options}", f"--log={folder}/log", "--wait", "start")
-    try:
-        yield f"postgresql://{USER}@127.0.0.1:{port}/postgres"
-    finally:
-        run(control, f"--pgdata={data}", "--mode=immediate", "--wait", "stop")
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start PostgreSQL; its URI has no password, which is in ``PGPASSWORD``."""
     before = os.environ.get("PGPASSWORD")
     os.environ["PGPASSWORD"] = PASSWORD
     try:
-        yield from postgresql(tmp_path_factory.mktemp("postgresql"))
+        yield f"postgresql://{USER}@127.0.0.1:{port}/postgres"
     finally:
-        del os.environ["PGPASSWORD"]
-        if before is not None:
+        if before is None:
+            del os.environ["PGPASSWORD"]
+        else:
             os.environ["PGPASSWORD"] = before
+        run(control, f"--pgdata={data}", "--mode=immediate", "--wait", "stop")

@@ -1,0 +1,37 @@
+"""Fixtures: an empty database of each kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.databases import Mode, open_database, parse_location
+from tests.services.postgresql import postgresql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILES = ("duckdb", "sqlite")
+KINDS = [*FILES, pytest.param("postgresql", marks=pytest.mark.service)]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start PostgreSQL; return the URI of its database."""
+    yield from postgresql(tmp_path_factory.mktemp("postgresql"))
+
+
+@pytest.fixture(params=KINDS)
+def uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Return the URI of an empty database."""
+    if request.param in FILES:
+        yield f"{request.param}:{tmp_path}/it's 1%20.db"
+        return
+    yield (base := request.getfixturevalue("server"))
+    with open_database(parse_location(base, default=Mode.APPEND)) as database:
+        found = database._query("select schemaname, tablename from pg_tables where schemaname !~ '^(pg_|info)'", [])  # type: ignore[attr-defined]
+        for schema, table in found:
+            database._execute(f"drop table {database._quote(schema)}.{database._quote(table)}")
+        database._commit()
