@@ -72,6 +72,8 @@ def harvest(
         raise HarvestError(report.refused)
     if report.finish_reason == "output_failed":
         message = f"the result could not be written to {folder.path}; set TMPDIR to a folder on a larger disk"
+        if config.archive is not None:
+            message = f"the archive {config.archive} could not be written, or {message.removeprefix('the ')}"
         raise HarvestProcessError(message, log=log, result=result)
     return result
 

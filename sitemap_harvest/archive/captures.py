@@ -93,10 +93,15 @@ class Captures:
 
         A body is cut after *most_bytes* and one more, 0: is not.
         """
-        for record in self._records(url):
-            if record.rec_type == "response":
-                return _capture(record, most_bytes)
-            return self._resolved(record, most_bytes)
+        try:
+            for record in self._records(url):
+                if record.rec_type == "response":
+                    return _capture(record, most_bytes)
+                return self._resolved(record, most_bytes)
+        except _DAMAGE as error:
+            raise NoCaptureError(f"its capture in the archive is damaged: {_words(error)}") from error
+        except OSError as error:
+            raise NoCaptureError(f"the archive cannot be read: {(error.strerror or str(error)).lower()}") from error
         raise NoCaptureError("the archive has no capture of it")
 
     def last(self, url: str) -> tuple[str | None, str, str] | None:
@@ -143,8 +148,8 @@ class Captures:
         first, end = (int(np.searchsorted(self._keys, key, side)) for side in ("left", "right"))
         for place in range(end - 1, first - 1, -1):
             with self._files[self._numbers[place]].open(int(self._offsets[place])) as file:
-                record = next(WARCIterator(file, no_record_parse=True))
-                if document_key(_url(record)) == wanted:
+                record = next(WARCIterator(file, no_record_parse=True), None)
+                if record is not None and document_key(_url(record)) == wanted:
                     yield record
 
     def _scan(self, file: WarcFile) -> Iterator[tuple[int, float, int]]:
@@ -155,8 +160,7 @@ class Captures:
         except OSError as error:
             raise ArchiveError(f"{file.name} cannot be read: {(error.strerror or str(error)).lower()}") from error
         except _DAMAGE as error:
-            words = " ".join(str(error).split())[:200] or type(error).__name__
-            _logger.warning("%s is damaged, and was read only up to the damage: %s", file.name, words)
+            _logger.warning("%s is damaged, and was read only up to the damage: %s", file.name, _words(error))
 
     def _responses(self, stream: Slice) -> Iterator[tuple[int, float, int]]:
         iterator = WARCIterator(stream, no_record_parse=True)
@@ -194,6 +198,10 @@ def _capture(record: Any, most_bytes: int) -> Capture:
     body = stream.read(most_bytes + 1) if most_bytes else stream.read()
     truncated = _field(record, "WARC-Truncated")
     return Capture(url, at, int(code) if code.isdecimal() else 0, head.headers, body, truncated)
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def _url(record: Any) -> str:

@@ -82,8 +82,13 @@ def files_of(path: Path) -> list[WarcFile]:
         raise ArchiveError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
 
 
+def is_named_as_archive(name: str) -> bool:
+    """Whether the file *name* is that of a WARC or WACZ file."""
+    return name.lower().endswith((*_WARC, *_ZSTD, _WACZ))
+
+
 def _is_warc_or_wacz(path: Path) -> bool:
-    return path.name.lower().endswith((*_WARC, *_ZSTD, _WACZ)) and path.is_file()
+    return is_named_as_archive(path.name) and path.is_file()
 
 
 def _files_in(path: Path) -> list[WarcFile]:

@@ -249,6 +249,8 @@ class BrowserMiddleware(OwnMiddleware):
                 self._stay(site, request, _NOT_PASSED)
                 return _stayed(request, result.response, _NOT_PASSED)
             self._count("by_browser")
+            if (archiver := harvest_of(self._crawler).archiver) is not None:
+                await archiver.write(request, result.response, is_sent=False)
             if is_robots(request):
                 site.robots = result.response.replace(request=request)
             return result.response

@@ -43,7 +43,12 @@ def add_options(parser: ActionParser) -> None:
         "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="an argument of the crawl"
     )
     output.add_store(parser)
-    parser.add_argument("--at", metavar="WHEN", default="latest", help="with --store: the snapshot to audit")
+    parser.add_argument(
+        "--at",
+        metavar="WHEN",
+        default="latest",
+        help="with --store: the snapshot to audit; with an archive as root: its time",
+    )
     parser.add_argument(
         "--fail-on",
         metavar="SEVERITY",
@@ -172,10 +177,12 @@ def _crawl(
     probe: Mapping[str, str],
 ) -> RunOutcome:
     """Crawl the targets into a store, a temporary one unless the user names one, and audit them."""
-    if opts.at != "latest":
-        raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
     given = {"emit": "none", **probe, **opts.spargs}
+    if opts.at != "latest":
+        given["at"] = opts.at
     config = RunConfig.of(arguments_of(opts.targets, given), needs_target=False)
+    if config.at is not None:
+        raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
     if not config.candidates:
         message = f"nothing to audit: give {TARGET}; or --store S to audit stored snapshots"
         raise ArgumentError("TARGET", None, TARGET, message=message)

@@ -153,7 +153,9 @@ ARGUMENT_GROUPS = {
         "browser": _unrecorded(
             "when to use a browser: never, fallback or always", parse.choice(*MODES), value="|".join(MODES)
         ),
-        "archive": _unrecorded("store all that is downloaded in this folder, as WARC files", str, value="FOLDER"),
+        "archive": _unrecorded(
+            "store all that is downloaded in this folder, as WARC files", parse.local_path, value="FOLDER"
+        ),
         "emit": _unrecorded(
             f"kinds of items to emit: {', '.join(EMIT)}; or none",
             parse.words(EMIT, alone="none"),

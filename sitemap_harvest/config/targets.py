@@ -27,6 +27,7 @@ _HOST_NAME = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.\-]+")
 _ONE_SITE = "a site, such as https://www.example.com"
 _FILE_OF_SITES = "a text file with one site per line"
 _ONE_DOCUMENT = "a URL that begins with http:// or https://, or a file"
+_ROOT = "an existing folder, WARC file or WACZ file"
 _ESCAPES = "in a password, write / as %2F, ? as %3F, # as %23, @ as %40 and a space as %20"
 
 
@@ -94,10 +95,16 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
     targets = {"candidates": tuple(candidates), "no_sites": tuple(no_sites), "logins": logins.headers}
     if root is None:
         return targets
-    if is_archive(path := Path(str(root))):
-        return {**targets, "replay": path.resolve()}
-    if not path.is_dir():
-        raise ArgumentError("root", root, "an existing folder, WARC file or WACZ file")
+    path = Path(str(root))
+    try:
+        if is_archive(path):
+            return {**targets, "replay": path.resolve()}
+        is_folder = path.is_dir()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ArgumentError("root", root, f"{_ROOT} ({reason})") from error
+    if not is_folder:
+        raise ArgumentError("root", root, _ROOT)
     if sitemaps and not (sites or files):
         site = f", such as {site_of(sitemaps[0])}" if site_of(sitemaps[0]) else ""
         message = f"argument root={root!r}: it replaces a site, but {sitemaps[0]!r} is a sitemap; give the site{site}"

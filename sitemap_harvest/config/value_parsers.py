@@ -57,6 +57,12 @@ def _within(number: _N, least: float, most: float) -> _N:
     return number
 
 
+def _local_path(value: Any) -> str:
+    if "://" in (text := str(value)) or "\0" in text:
+        raise ValueError(value)
+    return text
+
+
 def _matching(text: str, form: re.Pattern[str]) -> str:
     if not form.fullmatch(text):
         raise ValueError(text)
@@ -176,6 +182,7 @@ date_or_age = parser(
 )
 seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
 baseline = parser(f"{', '.join(_BASELINES)}, a run ID, a date, a timestamp or an age (2w, 7d, 36h)", _baseline)
+local_path = parser("a local path", _local_path)
 consumer = parser(
     "1 to 64 letters, digits, dots, hyphens and underscores, starting with a letter or a digit",
     lambda value: _matching(str(value), _CONSUMER),

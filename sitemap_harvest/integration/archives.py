@@ -193,8 +193,6 @@ class ReplayMiddleware(CrawlerComponent):
             if refusal := address_policy_of(self._crawler).refuse_url(request.url):  # so it was not requested
                 raise refused(self._crawler, request, refusal) from error
             raise NotArchivedError(str(error)) from error
-        except OSError as error:
-            raise NotArchivedError(f"the archive cannot be read: {error.strerror or error}") from error
         request.meta.update(dict.fromkeys(("dont_cache", "dont_retry"), True))
         note_transfer(request, Transfer(capture.at.timestamp(), None))
         return _response(request, capture, most)

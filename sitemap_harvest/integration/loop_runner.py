@@ -19,6 +19,7 @@ from sitemap_harvest.discovery.candidate import Candidate  # noqa: TC001 - the s
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.integration.document_requests import candidate_of, document_response
 from sitemap_harvest.integration.download_errors import of_error
+from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.integration.transfers import measure_transfers, transfer_of
 from sitemap_harvest.model import Batch
 
@@ -166,6 +167,8 @@ class LoopRunner:
     def note_rules(self, request: Request, robotparser: RobotParser) -> None:
         """Apply the ``Crawl-delay`` of the robots.txt of a host."""
         settings = self._crawler.settings
+        if harvest_of(self._crawler).is_offline:
+            return
         if delay := robotparser.crawl_delay(settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]):
             self._loop.slow_down(request.url, delay)
 

@@ -147,6 +147,26 @@ def test_damage_does_not_hide_what_precedes_it(path: Path, junk: bytes) -> None:
     assert bodies(path) == b"a"
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(b"", "no capture of it", id="empty"),
+        pytest.param(b"junk" * 100, "is damaged: Invalid WARC record", id="junk"),
+        pytest.param(None, "cannot be read: no such file", id="removed"),
+    ],
+)
+def test_a_file_that_has_changed_since_then_is_an_error_of_the_document(
+    path: Path, content: bytes | None, words: str
+) -> None:
+    path.write_bytes(packed(record(http("a"))))
+    found = Captures(files_of(path))
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(NoCaptureError, match=words):
+        found.find(URL)
+
+
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz", "A.WARC.GZ"])
 def test_a_wacz_file_contains_warc_files(tmp_path: Path, name: str) -> None:
     records = (record(http("a"), url="http://b.example/"), record(http("b")))

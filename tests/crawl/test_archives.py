@@ -145,6 +145,31 @@ def test_credentials_are_not_archived(serve: Any, crawl: Runner, tmp_path: Path)
     assert f'"site": "{site.url.replace("//", "//***@")}"'.encode() in text
 
 
+def test_an_archive_is_read_without_waiting(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    again = Page("later", status=503, headers={"Retry-After": "1"})
+    site = serve(
+        {"/robots.txt": robots("/a.xml", "/b.xml") + "\nCrawl-delay: 40\n", "/a.xml": again, "/b.xml": urlset("/b")}
+    )
+    settings = {"SITEMAP_HARVEST_MAX_WAIT": 1, "RETRY_TIMES": 1}
+    expected = results(crawl(site=site.url, archive=tmp_path / "raw", settings=settings))
+    site.stop()
+    settings["SITEMAP_HARVEST_MAX_WAIT"] = 3_600
+    run = crawl(site=site.url, root=tmp_path / "raw", settings=settings, patience=30)
+    assert results(run) == expected
+    assert run.row(f"{site.url}/a.xml")["reason"] == "HTTP 503: the server failed"
+
+
+def test_an_archive_of_an_earlier_time_is_audited(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
+    crawl(site=site.url, archive=tmp_path / "raw")
+    site.stop()
+    for at, code in (("2100", 0), ("2020", 2)):
+        run = forked.scrapy("harvest", "audit", site.url, "--root", "raw", "--at", at, cwd=tmp_path)
+        assert run.returncode == code, run.stderr
+    run = forked.scrapy("harvest", "audit", site.url, "--at", at, cwd=tmp_path)
+    assert "--at 2020: it needs --store" in run.stderr
+
+
 @pytest.mark.parametrize("size", [2_000, 20_000])
 def test_a_full_disk_ends_the_run_with_one_line(serve: Any, tmp_path: Path, size: int) -> None:
     paths = [f"/{number}.xml" for number in range(50)]
@@ -189,6 +214,12 @@ def test_two_runs_at_once_write_different_files(serve: Any, crawl: Runner, tmp_p
     [
         pytest.param(
             {"archive": "file"}, "argument archive='file': it must be a folder that can be written", id="file"
+        ),
+        pytest.param(
+            {"archive": "s3://bucket/raw"}, "argument archive='s3://bucket/raw': it must be a local path", id="s3"
+        ),
+        pytest.param(
+            {"root": "x" * 5_000}, "an existing folder, WARC file or WACZ file (file name too long)", id="long"
         ),
         pytest.param({"root": "file"}, "file is neither a WARC file (.warc, .warc.gz) nor a WACZ file", id="no-warc"),
         pytest.param({"root": "a.warc"}, "the archive has no response\n", id="empty"),

@@ -185,6 +185,19 @@ def test_documents_blocked_for_plain_requests_are_fetched_by_the_browser(
     assert "/secret.xml" not in site.requests
 
 
+@pytest.mark.parametrize("navigates", [False, True])
+def test_an_archive_has_the_documents_behind_a_challenge(
+    serve: Callable[..., Site], browse: Any, crawl: Runner, tmp_path: Path, *, navigates: bool
+) -> None:
+    site = serve()
+    site.pages |= {path: walled(page, navigates=navigates) for path, page in whole_site(site).items()}
+    first = browse(site=site.url, archive=tmp_path / "raw")
+    site.stop()
+    again = crawl(site=site.url, root=tmp_path / "raw")
+    assert (sorted(again.locs), facts(again)) == (sorted(first.locs), facts(first))
+    assert len(again.locs) == 14
+
+
 def test_unsolved_challenges_are_reported_and_other_documents_are_read(serve: Callable[..., Site], browse: Any) -> None:
     shut, static, good, soft = serve(), serve(), serve(), serve()
     shut.pages = {"/s.xml": Page(SHUT, status=503, headers=HTML), "/t.xml": Page(SHUT, status=429, headers=HTML)}
