@@ -26,6 +26,7 @@ _NAMES = {kind: name for name, kind in EMIT.items()}
 _ORDER = [part for name in EMIT for part in ((name, "problems") if name == "sitemaps" else (name,))]
 _MOST_WIDTH = 60  # characters of a column, if its first values or its name are longer
 _MEASURED = 100  # values
+_ROWS_AT_ONCE = 1_000  # as Python objects they take two megabytes
 _DATE_WIDTH = 24
 _DATE, _TIME = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss"
 _UTC_TIME = f'{_TIME} "UTC"'
@@ -79,16 +80,18 @@ class XlsxExporter(TypedExporter):
         if not columns:
             return
         rows = len(next(iter(columns.values())))
-        cells = {column: _cells(values) for column, values in columns.items()}
-        if key not in self._sheets:
-            widths = {column: _width(column, *cells[column]) for column in [*cells][: self._most_columns]}
-            self._sheets[key] = self._book.sheet(name, widths)
-        sheet = self._sheets[key]
-        for column in cells.keys() - set(sheet.columns):
+        if (sheet := self._sheets.get(key)) is None:
+            first = {column: _cells(values.slice(0, _MEASURED)) for column, values in columns.items()}
+            widths = {column: _width(column, *first[column]) for column in [*first][: self._most_columns]}
+            sheet = self._sheets[key] = self._book.sheet(name, widths)
+        for column in columns.keys() - set(sheet.columns):
             self._count_left_out(column, rows - columns[column].null_count)
-        written = [cells.get(column, ([None] * rows, None)) for column in sheet.columns]
-        formats = [None if numbers is None else self._book.format(numbers) for _, numbers in written]
-        sheet.write(zip(*(values for values, _ in written), strict=True), formats)
+        for start in range(0, rows, _ROWS_AT_ONCE):
+            part = {column: values.slice(start, _ROWS_AT_ONCE) for column, values in columns.items()}
+            absent = pa.nulls(len(next(iter(part.values()))))
+            cells = [_cells(part.get(column, absent)) for column in sheet.columns]
+            formats = [None if numbers is None else self._book.format(numbers) for _, numbers in cells]
+            sheet.write(zip(*(values for values, _ in cells), strict=True), formats)
 
     def _write_other(self, item: Any) -> None:
         waiting = self._others.setdefault(type(item), [])
@@ -158,5 +161,5 @@ def _width(name: str, values: Sequence[Any], numbers: str | None) -> float:
     """Return the width of the column *name*."""
     if numbers is not None:
         return max(_DATE_WIDTH, len(name) + 4)
-    longest = max((len(str(value)) for value in values[:_MEASURED] if value is not None), default=0)
+    longest = max((len(str(value)) for value in values if value is not None), default=0)
     return min(max(longest + 1, len(name) + 4), _MOST_WIDTH)
