@@ -18,9 +18,9 @@ KINDS = [*FILES, pytest.param("postgresql", marks=pytest.mark.service)]
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server() -> Iterator[str]:
     """Start PostgreSQL; return the URI of its database."""
-    yield from postgresql(tmp_path_factory.mktemp("postgresql"))
+    yield from postgresql()
 
 
 @pytest.fixture(params=KINDS)

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tests.services import lacking
@@ -27,11 +28,13 @@ def _program(name: str) -> str:
     return found
 
 
-def postgresql(folder: Path) -> Iterator[str]:
-    """Start a server that keeps its data in *folder*; yield the URI of a database; stop it.
+def postgresql() -> Iterator[str]:
+    """Start a server; yield the URI of a database; stop it. The password is in ``PGPASSWORD``, and not in the URI."""
+    with TemporaryDirectory(prefix="postgresql-") as folder:  # other users cannot enter the folders of pytest
+        yield from _started(Path(folder))
 
-    The password is in ``PGPASSWORD``, and not in the URI.
-    """
+
+def _started(folder: Path) -> Iterator[str]:
     initdb, control = _program("initdb"), _program("pg_ctl")
     user = _NOBODY if os.getuid() == 0 else None  # it refuses to run as root
     data, password = folder / "data", folder / "password"
@@ -39,9 +42,6 @@ def postgresql(folder: Path) -> Iterator[str]:
     if user is not None:
         for path in (folder, password):
             os.chown(path, user, user)
-        for parent in folder.parents:  # pytest's folders are private
-            if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
-                parent.chmod(parent.stat().st_mode | 0o011)
 
     def run(*command: str) -> None:
         groups = None if user is None else []
