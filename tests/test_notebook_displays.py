@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from lxml import html
 
 from sitemap_harvest import Limits, UrlBatch, plots, read
+from sitemap_harvest.cli.output import AnyBatch
 from sitemap_harvest.diff import compare
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
@@ -34,6 +36,8 @@ def hostile_objects(folder: Path) -> dict[str, Any]:
         "document": read(XML.encode(), url=NASTY),
         "index": read(INDEX.encode(), url=NASTY),
         "batch": UrlBatch.of([entry(NASTY)]),
+        "columns": AnyBatch(pa.record_batch({NASTY: [NASTY]})),
+        "history": history,
         "snapshot": history.at("latest"),
         "changes": compare(history.at("first"), history.at("latest")),
         "chart": plots.changes(history),
@@ -57,7 +61,7 @@ def paragraphs(page: html.HtmlElement) -> list[str]:
     return [one.text_content() for one in page.iter("p", "li")]
 
 
-@pytest.mark.parametrize("kind", ["document", "index", "batch", "snapshot", "changes", "chart"])
+@pytest.mark.parametrize("kind", ["document", "index", "batch", "columns", "history", "snapshot", "changes", "chart"])
 def test_markup_of_a_site_is_text(hostile: dict[str, Any], kind: str) -> None:
     page = parsed(hostile[kind])
     frames = [html.document_fromstring(frame.get("srcdoc")) for frame in page.iter("iframe")]
@@ -137,6 +141,21 @@ def test_a_snapshot_shows_its_counts_and_first_urls(tmp_path: Path) -> None:
         "urls: 2 rows",
     ]
     assert table(page) == [["loc", "lastmod", "priority"], *([loc, "", ""] for loc in locs(2))]
+
+
+def test_a_history_shows_its_last_runs(tmp_path: Path) -> None:
+    making = Making(tmp_path / "store", compares=True)
+    for start in range(7):
+        making.run({f"{SITE}/s.xml": locs(2, start=start)})
+    page = parsed(history := making.store.site(SITE))
+    assert paragraphs(page) == ["History of https://a.example", "runs, the last one first: 7 rows"]
+    assert table(page) == [
+        ["run", "urls", "complete", "changes"],
+        *([run.id, "2", "True", "1 added, 1 removed"] for run in history.runs[:1:-1]),
+    ]
+    assert repr(history) == "<History of https://a.example>"
+    assert repr(making.store) == f"<Store {tmp_path / 'store'}>"
+    assert paragraphs(parsed(making.store.history("b.example")))[1] == "runs, the last one first: 0 rows"
 
 
 def test_changes_show_their_counts_and_the_first_ones(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import DateRange, read_age, read_date
+from sitemap_harvest.display import SHOWN_ROWS, short, summary_as_html, table_as_html
 from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
@@ -210,6 +211,9 @@ class Store:
         """Open the store in *folder*."""
         self.folder = folder
 
+    def __repr__(self) -> str:
+        return f"<Store {shown(self.folder.path)}>"
+
     def sites(self) -> list[str]:
         """Return the sites that have a snapshot, sorted."""
         return [history.site for history in self.histories()]
@@ -282,6 +286,22 @@ class History:
         self._data: bytes | None = None  # of the manifest, as read
         if manifest is not None:
             self.__dict__["manifest"] = manifest
+
+    def __repr__(self) -> str:
+        return f"<History of {self.site}>"
+
+    def _repr_html_(self) -> str:
+        last = [
+            {
+                "run": run.id,
+                "urls": run.urls,
+                "complete": run.complete,
+                "changes": [f"{count:,} {kind}" for kind, count in run.changes.items() if count],
+            }
+            for run in self.runs[: -SHOWN_ROWS - 1 : -1]
+        ]
+        table = table_as_html("runs, the last one first", pa.Table.from_pylist(last), rows=len(self.runs))
+        return summary_as_html(f"History of {short(self.site)}", (), table)
 
     @cached_property
     def manifest(self) -> Manifest:
