@@ -74,9 +74,9 @@ def lastmod(rows: Any) -> Chart:
     others = {"without a valid date": dates.missing, "before 1995": dates.ancient, "in the future": dates.future}
     left_out = "".join(f", {count:,} {words}" for words, count in others.items() if count)
     return Chart(
-        title=f"URLs by {dates.unit} of lastmod",
+        title=f"Entries by {dates.unit} of lastmod",
         kind="bar",
-        columns=(dates.unit.capitalize(), "URLs"),
+        columns=(dates.unit.capitalize(), "Entries"),
         rows=dates.rows,
         note=f"{counted(len(column), 'row')}{left_out}",
     )
@@ -121,7 +121,7 @@ def _lastmods(rows: Any) -> pa.ChunkedArray:
     if not isinstance(rows, ArrowData):
         try:
             rows = pa.table(rows)
-        except TypeError as error:
+        except (TypeError, pa.ArrowInvalid) as error:
             raise TypeError(f"{wanted}, and not a {type(rows).__name__}") from error
         if "lastmod" not in rows.column_names:
             raise HarvestError(f"{wanted}, and not {', '.join(rows.column_names)}")

@@ -38,19 +38,19 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     [
         pytest.param(
             [AT, AT, AT + timedelta(days=2)],
-            "URLs by day of lastmod",
+            "Entries by day of lastmod",
             [("2024-02-28", 2), ("2024-02-29", 0), ("2024-03-01", 1)],
             id="days",
         ),
         pytest.param(
             [AT, AT + timedelta(days=62)],
-            "URLs by month of lastmod",
+            "Entries by month of lastmod",
             [("2024-02", 1), ("2024-03", 0), ("2024-04", 1)],
             id="months",
         ),
         pytest.param(
             [AT, AT - timedelta(days=8_000)],
-            "URLs by year of lastmod",
+            "Entries by year of lastmod",
             [("2002", 1), *((str(year), 0) for year in range(2003, 2024)), ("2024", 1)],
             id="years",
         ),
@@ -60,7 +60,7 @@ def test_dates(dates: list[datetime], title: str, rows: list[tuple[str, int]]) -
     assert plots.lastmod(dated(*dates)) == plots.Chart(
         title=title,
         kind="bar",
-        columns=(title.split()[2].capitalize(), "URLs"),
+        columns=(title.split()[2].capitalize(), "Entries"),
         rows=rows,
         note=f"{len(dates)} rows",
     )
@@ -152,6 +152,7 @@ def test_a_chart_is_a_page_with_its_numbers(history: History, tmp_path: Path) ->
     [
         pytest.param(plots.lastmod, TypeError, "such as result.urls, and not a History", id="no-rows"),
         pytest.param(lambda _: plots.lastmod(None), TypeError, "and not a NoneType", id="nothing"),
+        pytest.param(lambda _: plots.lastmod(dated(AT)["lastmod"]), TypeError, "and not a TimestampArray", id="column"),
         pytest.param(lambda _: plots.lastmod({"loc": ["a"]}), HarvestError, "result.urls, and not loc", id="no-dates"),
         pytest.param(lambda _: plots.lastmod({"lastmod": ["a"]}), HarvestError, "it has the type string", id="text"),
         pytest.param(lambda _: plots.urls(dated()), TypeError, "the history of one site, .* UrlBatch", id="no-runs"),

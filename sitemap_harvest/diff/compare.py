@@ -18,6 +18,7 @@ from sitemap_harvest.diff.documents import DocumentPairs, SnapshotDocuments, dif
 from sitemap_harvest.diff.pairing import BUMPED, PAIRED, is_mass, pair
 from sitemap_harvest.diff.temporary_files import TemporaryFile, temporary_folder
 from sitemap_harvest.diff.touched_rows import Work, count_urls, touched_rows
+from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.model import MAX_ROWS, ChangeSummary, MassChange, Rename
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.tables import PENDING, row_ranges_table
@@ -43,7 +44,11 @@ def compare(
     memory is written below *folder* (default: the system's folder for temporary files),
     and removed with the result. *most_named*: the maximum number of documents of a sort
     that the summary names; ``None``: no maximum.
+
+    Raises :exc:`HarvestError` if the snapshots are of different sites.
     """
+    if before is not None and before.site != after.site:
+        raise HarvestError(f"the snapshots are of different sites: {before.site} and {after.site}")
     place = temporary_folder(folder)
     try:
         with (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_harvest import Kind, Outcome, UrlEntry
+from sitemap_harvest import HarvestError, Kind, Outcome, UrlEntry
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import READ_SEPARATELY, Alternate, Image, News
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
@@ -387,3 +388,9 @@ def test_documents_that_were_not_read_are_named_and_counted_unless_that_was_the_
     runs = history({S: document}, {S: document}, arguments=[arguments, arguments])
     with compare(*runs) as found:
         assert (len(found.summary.stale_sitemaps), found.summary.unread) == (named, unread)
+
+
+def test_snapshots_of_different_sites_are_not_compared() -> None:
+    before, after = history(one("/1"), one("/1"))
+    with pytest.raises(HarvestError, match=r"^the snapshots are of different sites: https://a.example and b.example$"):
+        compare(before, replace(after, site="b.example"))
