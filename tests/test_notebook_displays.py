@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from lxml import html
 
-from sitemap_harvest import Limits, UrlBatch, plots, read
+from sitemap_harvest import Limits, ResultTable, UrlBatch, plots, read
+from sitemap_harvest.api.result_display import result_as_html
 from sitemap_harvest.cli.output import AnyBatch
 from sitemap_harvest.diff import compare
+from sitemap_harvest.model.run import FailedDocument, FailedSite
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
 if TYPE_CHECKING:
@@ -26,6 +29,25 @@ INDEX = f"""<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 <sitemap><loc><![CDATA[{NASTY}]]></loc></sitemap></sitemapindex>"""
 
 
+class FakeResult:
+    """What is shown of a result whose documents have failed."""
+
+    was_killed = complete = False
+
+    def __init__(self) -> None:
+        self.summary = SimpleNamespace(
+            arguments={},
+            counts=SimpleNamespace(urls=1, documents={"absent": 1}),
+            verdict="partly-failed",
+            failed_sites=(FailedSite(root=NASTY, result="absent", reason=NASTY),),
+            failed_documents=(FailedDocument(url=f"{NASTY}s", outcome="absent", reason=NASTY),) * 20,
+        )
+        self.tables = {"urls": ResultTable("urls", UrlBatch, UrlBatch.of([entry(NASTY)]).to_arrow)}
+
+    def _repr_html_(self) -> str:
+        return result_as_html(self)  # type: ignore[arg-type]
+
+
 def hostile_objects(folder: Path) -> dict[str, Any]:
     """Return one object of each kind, whose names, URLs and texts are markup."""
     making = Making(folder / "store", compares=True)
@@ -33,6 +55,7 @@ def hostile_objects(folder: Path) -> dict[str, Any]:
         making.run(documents, site=NASTY, result="found", reason=NASTY)
     history = making.store.site(NASTY)
     return {
+        "result": FakeResult(),
         "document": read(XML.encode(), url=NASTY),
         "index": read(INDEX.encode(), url=NASTY),
         "batch": UrlBatch.of([entry(NASTY)]),
@@ -61,7 +84,9 @@ def paragraphs(page: html.HtmlElement) -> list[str]:
     return [one.text_content() for one in page.iter("p", "li")]
 
 
-@pytest.mark.parametrize("kind", ["document", "index", "batch", "columns", "history", "snapshot", "changes", "chart"])
+@pytest.mark.parametrize(
+    "kind", ["result", "document", "index", "batch", "columns", "history", "snapshot", "changes", "chart"]
+)
 def test_markup_of_a_site_is_text(hostile: dict[str, Any], kind: str) -> None:
     page = parsed(hostile[kind])
     frames = [html.document_fromstring(frame.get("srcdoc")) for frame in page.iter("iframe")]
@@ -72,6 +97,17 @@ def test_markup_of_a_site_is_text(hostile: dict[str, Any], kind: str) -> None:
         assert not [*part.iter("img")]
         assert not [name for element in part.iter() for name in element.attrib if name.startswith("on")]
     assert any("<script>alert(1)</script>" in part.text_content() for part in [page, *frames])
+
+
+def test_a_result_shows_its_counts_failures_and_first_urls(hostile: dict[str, Any]) -> None:
+    assert paragraphs(parsed(hostile["result"])) == [
+        "HarvestResult, not complete (partly-failed): 1 URL from 1 document (1 absent)",
+        f"{NASTY}: absent: {NASTY}",
+        *[f"{NASTY}s: absent: {NASTY}"] * 9,
+        "...",
+        "urls: 1 row, 23 columns",
+        "tables: urls (1)",
+    ]
 
 
 def test_a_document_shows_its_counts_problems_and_first_urls() -> None:
