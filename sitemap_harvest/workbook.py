@@ -31,6 +31,7 @@ _MOST_NAME_CHARS = 31  # of the name of a sheet, in UTF-16
 _MOST_EXACT = 2**53  # Excel's numbers are floating-point numbers
 _MOST_DIGITS = 15  # of a number that Excel shows
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\'\x00-\x1f]")  # of sheets
+_WHOLE_SHEET = "A1:XFD1048576"
 _RESERVED_NAME = "history"
 _OPTIONS = {
     "constant_memory": True,
@@ -154,6 +155,7 @@ class Sheet:
             part.set_column(column, column, width)
             part.write_string(0, column, self._book.text(name, name), self._book.bold)
         part.freeze_panes(1, 0)
+        part.ignore_errors({"number_stored_as_text": _WHOLE_SHEET})  # otherwise Excel marks texts such as 2025
 
     def write(self, rows: Iterable[Sequence[Any]], formats: Sequence[Any] = ()) -> None:
         """Write *rows*: texts, numbers, truth values; ``None`` is an empty cell.

@@ -15,6 +15,7 @@ from zipfile import ZipFile
 
 import openpyxl
 import pytest
+from lxml import etree
 from openpyxl.utils.escape import unescape
 
 from sitemap_harvest import workbook
@@ -100,6 +101,9 @@ def test_sheets_are_filled_in_turns_and_continued(monkeypatch: pytest.MonkeyPatc
         "a_b", "a_b 2", "Urls", "Urls 3", "urls 2", "urls 4", "items", "items 2", "History 2", "History 3",
         long, f"{CHEESE * 14} 3", f"{CHEESE * 14} 2", f"{CHEESE * 14} 4",
     ]  # fmt: skip
+    names = etree.fromstring(ZipFile(file).read("xl/workbook.xml")).findall(".//{*}definedName")
+    filtered = [(int(one.attrib["localSheetId"]), (one.text or "").rpartition("!")[0].strip("'")) for one in names]
+    assert sorted(filtered) == list(enumerate(read.sheetnames))
     for one in read:
         first = [("n", "text"), (0, "0"), (1, "1")]
         assert list(one.iter_rows(values_only=True)) in (first, [("n", "text"), (2, "2")])
