@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.databases import KINDS, SCHEMES, DatabaseLocation, Mode, Rows, open_database, parse_location
@@ -45,7 +44,9 @@ class RowFiles:
 
     def rows(self) -> dict[str, Rows]:
         """Return the rows by table."""
-        files = {name: pq.ParquetFile(file) for name, file in self._files.items()}
+        from pyarrow.parquet import ParquetFile  # other outputs do not need it
+
+        files = {name: ParquetFile(file) for name, file in self._files.items()}
         return {name: Rows(file.schema_arrow, file.iter_batches(_BATCH_ROWS)) for name, file in files.items()}
 
     def copied_to(self, folder: Path, run: str) -> list[Path]:
