@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sitemap_harvest import plots
     from sitemap_harvest.api import HarvestProcessError, HarvestResult, ResultTable, harvest
     from sitemap_harvest.diff import Changes, compare
     from sitemap_harvest.errors import ArgumentError, HarvestError, MissingPackageError, OptionError, StoreError
@@ -94,6 +95,7 @@ __all__ = [
     "compare",
     "harvest",
     "open_store",
+    "plots",
     "read",
 ]
 
@@ -120,6 +122,8 @@ def __getattr__(name: str) -> Any:
     Scrapy imports this package for every command, to find the command ``harvest``. Arrow
     and lxml take 0.3 seconds to load, so they are imported only when they are needed.
     """
+    if name == "plots":
+        return import_module("sitemap_harvest.plots")
     if name in __all__:
         for home in _HOMES:
             if hasattr(module := import_module(home), name):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from lxml import html
 
+import sitemap_harvest
 from sitemap_harvest import HarvestError, UrlBatch, plots
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
@@ -168,3 +169,7 @@ def test_wrong_arguments(
     with pytest.raises(error, match=message):
         make(history)
     assert [*tmp_path.iterdir()] == []
+
+
+def test_the_package_has_them_as_an_attribute() -> None:
+    assert sitemap_harvest.plots is plots
