@@ -12,7 +12,7 @@ import adbc_driver_manager
 import pyarrow as pa
 
 from sitemap_harvest.databases.columns import is_json
-from sitemap_harvest.databases.database import Database
+from sitemap_harvest.databases.sql_database import SqlDatabase
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.redact import without_login
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.databases.location import DatabaseLocation
 
 
-class AdbcDatabase(Database):
+class AdbcDatabase(SqlDatabase):
     """Nested columns are JSON."""
 
     def __init__(self, location: DatabaseLocation) -> None:

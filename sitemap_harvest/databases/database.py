@@ -1,4 +1,4 @@
-"""``Database``: writes columns into the tables of a database, all of them in one transaction."""
+"""``Database``: writes columns into the tables of a database."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from sitemap_harvest.databases.location import Mode
 from sitemap_harvest.errors import DatabaseError, MissingPackageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from sitemap_harvest.databases.location import DatabaseLocation
 
-LOCK_SECONDS = 60
-"""How long to wait for another program that writes the same table."""
 _MODULES = {
     "postgresql": ("postgresql", "adbc_driver_postgresql"),
     "sqlite": ("sqlite", "adbc_driver_sqlite"),
@@ -30,7 +28,6 @@ _KEYS = {
     "sites": ("root",),
 }
 """The columns that identify a row, by table."""
-_STAGING = "sitemap_harvest_new_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,54 +62,6 @@ class Database(ABC):
             if self.location.mode is Mode.UPSERT:
                 self._key(name, schema)
 
-    def load(self, tables: Mapping[str, Rows]) -> int:
-        """Write the rows of *tables* in one transaction, and return their number. Raises :exc:`DatabaseError`."""
-        written = 0
-        self._begin()
-        try:
-            for name, rows in tables.items():
-                written += self._load(name, rows)
-            self._commit()
-        except BaseException:
-            self._roll_back()
-            raise
-        return written
-
-    def _load(self, name: str, rows: Rows) -> int:
-        table, schema = self._named(name), rows.schema
-        self._lock(table)
-        self.check({name: schema})
-        quoted, existing = self._quoted(table), self._columns(table)
-        if existing:
-            for field in self._missing(table, existing, schema):
-                self._execute(f"alter table {quoted} add column {self._definition(field)}")
-        else:
-            self._execute(f"create table {quoted} ({', '.join(map(self._definition, schema))})")
-        reader = pa.RecordBatchReader.from_batches(self._schema(schema), self._converted(rows))
-        if self.location.mode is not Mode.UPSERT or not existing:
-            if existing and self.location.mode is Mode.REPLACE:
-                self._execute(f"delete from {quoted}")  # noqa: S608 - quoted
-            return self._insert(table, reader)
-        self._execute(f"create temporary table {_STAGING} ({', '.join(map(self._definition, schema))})")
-        written = self._insert(_STAGING, reader, temporary=True)
-        key = self._key(name, schema)
-        self._index(_STAGING, self._key_texts(key, schema))
-        old, new = (self._key_texts(key, schema, of) for of in (quoted, _STAGING))
-        matches = " and ".join(f"{one} = {other}" for one, other in zip(old, new, strict=True))
-        names = ", ".join(map(self._quote, schema.names))
-        self._execute(f"delete from {quoted} where exists (select 1 from {_STAGING} where {matches})")  # noqa: S608 - quoted
-        self._execute(f"insert into {quoted} ({names}) select {names} from {_STAGING}")  # noqa: S608 - quoted
-        self._execute(f"drop table {_STAGING}")
-        return written
-
-    def _key_texts(self, key: tuple[str, ...], schema: pa.Schema, table: str = "") -> list[str]:
-        """Return the columns of *key* in *table*, quoted; a URL that has no key counts by its text."""
-        of = f"{table}." if table else ""
-        return [
-            f'coalesce({of}"key", {of}"loc")' if name == "key" and "loc" in schema.names else of + self._quote(name)
-            for name in key
-        ]
-
     def _key(self, name: str, schema: pa.Schema) -> tuple[str, ...]:
         """Return the columns that identify a row of the table *name*. Raises :exc:`DatabaseError`."""
         key = self.location.key or _KEYS.get(name, ())
@@ -124,6 +73,14 @@ class Database(ABC):
             if pa.types.is_nested(schema.field(column).type):
                 raise DatabaseError(f"key={column}: a nested column cannot identify a row")
         return key
+
+    def _key_texts(self, key: tuple[str, ...], schema: pa.Schema, table: str = "") -> list[str]:
+        """Return the columns of *key* in *table*, quoted; a URL that has no key counts by its text."""
+        of = f"{table}." if table else ""
+        return [
+            f'coalesce({of}"key", {of}"loc")' if name == "key" and "loc" in schema.names else of + self._quote(name)
+            for name in key
+        ]
 
     def _missing(self, table: str, existing: Mapping[str, str], schema: pa.Schema) -> list[pa.Field]:
         """Return the fields that an *existing* table lacks. Raises :exc:`DatabaseError` if one has another type."""
@@ -143,18 +100,11 @@ class Database(ABC):
         """Whether a column of the type *found* takes values for one of the type *wanted*."""
         return found.lower() == wanted.lower()
 
-    def _definition(self, field: pa.Field) -> str:
-        return f"{self._quote(field.name)} {self._type(field.type)}"
-
     def _named(self, name: str) -> str:
         return self.location.table or name
 
     def _shown(self, table: str) -> str:
         return f"the table {self.location.schema + '.' if self.location.schema else ''}{table}"
-
-    def _quoted(self, table: str) -> str:
-        schema = f"{self._quote(self.location.schema)}." if self.location.schema else ""
-        return f"{schema}{self._quote(table)}"
 
     @staticmethod
     def _quote(name: str) -> str:
@@ -162,6 +112,10 @@ class Database(ABC):
         if not name or "\0" in name:
             raise DatabaseError(f"{name!r} cannot be the name of a table or a column")
         return '"' + name.replace('"', '""') + '"'
+
+    @abstractmethod
+    def load(self, tables: Mapping[str, Rows]) -> int:
+        """Write the rows of *tables*, and return their number. Raises :exc:`DatabaseError`."""
 
     @abstractmethod
     def close(self) -> None:
@@ -172,41 +126,8 @@ class Database(ABC):
         """Return the type of a column of Arrow's type *kind*."""
 
     @abstractmethod
-    def _schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return *schema* with the types that the driver takes."""
-
-    @abstractmethod
-    def _converted(self, rows: Rows) -> Iterator[pa.RecordBatch]:
-        """Yield *rows* with the types that the driver takes."""
-
-    @abstractmethod
     def _columns(self, table: str) -> dict[str, str]:
         """Return the types of the columns of *table* by name; none if there is no such table."""
-
-    @abstractmethod
-    def _lock(self, table: str) -> None:
-        """Wait until no other program writes *table*, even if it does not exist yet."""
-
-    def _index(self, table: str, columns: list[str]) -> None:
-        """Create an index of *columns* of the temporary *table*, if a join needs one."""
-        del table, columns
-
-    @abstractmethod
-    def _execute(self, statement: str) -> None:
-        """Execute *statement*. Raises :exc:`DatabaseError`."""
-
-    @abstractmethod
-    def _insert(self, table: str, reader: pa.RecordBatchReader, *, temporary: bool = False) -> int:
-        """Write the rows of *reader* to *table*, and return their number. Raises :exc:`DatabaseError`."""
-
-    @abstractmethod
-    def _begin(self) -> None: ...
-
-    @abstractmethod
-    def _commit(self) -> None: ...
-
-    @abstractmethod
-    def _roll_back(self) -> None: ...
 
 
 def open_database(location: DatabaseLocation) -> Database:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from sitemap_harvest.databases.database import Database
+from sitemap_harvest.databases.sql_database import SqlDatabase
 from sitemap_harvest.errors import DatabaseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_harvest.databases.database import Rows
+    from sitemap_harvest.databases.database import Database, Rows
     from sitemap_harvest.databases.location import DatabaseLocation
 
 _TYPES = {
@@ -29,7 +29,7 @@ _TYPES = {
 }
 
 
-class DuckDbFile(Database):
+class DuckDbFile(SqlDatabase):
     """A file that only this process can open at the same time."""
 
     def __init__(self, location: DatabaseLocation) -> None:

@@ -14,7 +14,7 @@ from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped]  # it h
 
 from sitemap_harvest.databases.adbc import AdbcDatabase
 from sitemap_harvest.databases.columns import is_json, json_text, without_nul
-from sitemap_harvest.databases.database import LOCK_SECONDS
+from sitemap_harvest.databases.sql_database import LOCK_SECONDS
 
 if TYPE_CHECKING:
     from sitemap_harvest.databases.database import Database

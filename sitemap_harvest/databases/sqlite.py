@@ -12,7 +12,7 @@ from adbc_driver_sqlite import dbapi
 
 from sitemap_harvest.databases.adbc import AdbcDatabase
 from sitemap_harvest.databases.columns import is_json, json_text
-from sitemap_harvest.databases.database import LOCK_SECONDS
+from sitemap_harvest.databases.sql_database import LOCK_SECONDS
 from sitemap_harvest.export import text_of
 
 if TYPE_CHECKING:
