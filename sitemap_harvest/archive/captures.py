@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import zlib
 from array import array
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -106,11 +107,11 @@ class Captures:
 
     def last(self, url: str) -> tuple[str | None, str, str] | None:
         """Return payload digest, URL and date, as in WARC headers, of the last whole response with status 200."""
-        for record in self._records(url):
-            if record.rec_type == "response" and not _field(record, "WARC-Truncated"):
-                digest, date = _field(record, "WARC-Payload-Digest"), _field(record, "WARC-Date") or ""
-                if _ResponseHead([], verify=False).parse(record.raw_stream).get_statuscode() == "200":
-                    return digest, _url(record), date
+        with suppress(OSError, *_DAMAGE):
+            for record in self._records(url):
+                is_whole = record.rec_type == "response" and not _field(record, "WARC-Truncated")
+                if is_whole and _capture(record, most_bytes=1).status == 200:
+                    return _field(record, "WARC-Payload-Digest"), _url(record), _field(record, "WARC-Date") or ""
         return None
 
     def _resolved(self, revisit: Any, most_bytes: int) -> Capture:

@@ -197,6 +197,13 @@ def test_files_that_are_no_archives_are_refused(tmp_path: Path) -> None:
             Captures(files_of(path))
 
 
+@pytest.mark.parametrize("block", ["", http("a", status="404"), http("a")])
+def test_only_whole_documents_are_confirmed(path: Path, block: str) -> None:
+    first = record(http("a"), date="2019-01-01T00:00:00Z", more="WARC-Payload-Digest: sha1:X")
+    path.write_bytes(packed(first, record(block, more="WARC-Truncated: length" if block else "")))
+    assert Captures(files_of(path)).last(URL) == ("sha1:X", URL, "2019-01-01T00:00:00Z")
+
+
 def test_a_folder_with_warc_files_is_an_archive(tmp_path: Path) -> None:
     assert not is_archive(tmp_path)
     (tmp_path / "a.xml").touch()
