@@ -1,0 +1,140 @@
+"""Outputs of crawls in tables of databases: the rows of a run as a whole, or those of the run before."""
+
+from __future__ import annotations
+
+import signal
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.databases.reading import load, read
+from tests.databases.test_tables import entry, urls
+from tests.services.postgresql import postgresql
+from tests.site import Manner, Page, index, numbered, robots, urlset
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
+OLD = [0]
+
+
+@pytest.fixture(scope="module")
+def server():
+    yield from postgresql()
+
+
+@pytest.fixture(params=["duckdb", "sqlite", pytest.param("postgresql", marks=pytest.mark.service)])
+def uri(request, tmp_path):
+    """Return the URI of a database whose table of URLs has one row, of the position 0."""
+    if request.param == "postgresql":
+        base = f"{request.getfixturevalue('server')}?schema={tmp_path.name}"
+    else:
+        base = f"{request.param}:{tmp_path}/data.db"
+    load(base, "create", urls=urls(entry(0)))
+    return base
+
+
+def feed(uri, **options):
+    """Return the feed of a database, as -O does."""
+    return {uri: {"format": "", "overwrite": True, **options}}
+
+
+def positions(uri):
+    schema = uri.partition("?schema=")[2]
+    return [row["position"] for row in read(uri, f'"{schema}".urls' if schema else "urls")]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("overwrite", "wanted"), [(True, [1, 2]), (False, [0, 1, 2])])
+def test_rows_are_replaced_or_appended(crawl, serve, uri, overwrite, wanted):
+    site = serve({"/s.xml": urlset("/1", "/2")})
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feed(uri, overwrite=overwrite))
+    assert positions(uri) == wanted
+    assert "Stored" in run.log
+
+
+def test_several_kinds_have_their_tables_and_equal_the_rows_of_parquet(crawl, serve, tmp_path):
+    site = serve(
+        {"/robots.txt": robots("/i.xml"), "/i.xml": index("/a.xml", "/gone.xml"), "/a.xml": urlset("/1", "/2")}
+    )
+    feeds = {
+        f"{tmp_path}/all.duckdb": {"format": "duckdb", "overwrite": True},
+        f"{tmp_path}/urls.parquet": {"format": "parquet", "item_classes": ["sitemap_harvest.UrlEntry"]},
+        f"{tmp_path}/sitemaps.parquet": {"format": "parquet", "item_classes": ["sitemap_harvest.SitemapRecord"]},
+    }
+    crawl(site=site.url, emit="urls,sitemaps,sites", feeds=feeds)
+    with duckdb.connect(f"{tmp_path}/all.duckdb") as connection:
+        connection.execute("set timezone = 'UTC'")
+        for name, count in (("urls", 2), ("sitemaps", 4)):
+            wanted = pq.read_table(tmp_path / f"{name}.parquet").to_pylist(maps_as_pydicts="strict")
+            found = connection.sql(f"select * from {name}").to_arrow_table().to_pylist(maps_as_pydicts="strict")
+            assert found == wanted
+            assert len(found) == count
+        assert connection.sql("select count(*) from sites").fetchall() == [(1,)]
+
+
+def test_a_table_without_rows_is_emptied_if_the_run_has_read_something(crawl, serve, uri):
+    site = serve({"/s.xml": urlset()})
+    crawl(sitemap=f"{site.url}/s.xml", emit="urls,sitemaps", feeds=feed(uri))
+    assert positions(uri) == []
+
+
+def test_a_run_that_has_read_nothing_leaves_the_rows(crawl, serve, uri):
+    site = serve({})
+    crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feed(uri), calm=False)
+    assert positions(uri) == OLD
+
+
+@pytest.mark.parametrize(
+    ("uri_of", "message"),
+    [
+        pytest.param("{}/no/folder/x.duckdb", "no/folder", id="folder"),
+        pytest.param("duckdb:{}/x.db?mode=apend", "unknown mode; did you mean append?", id="mode"),
+        pytest.param("postgresql://me:pw@127.0.0.1:1/x", "remove the password", id="password"),
+        pytest.param("postgresql://me@127.0.0.1:1/x", "Connection refused", id="refused"),
+    ],
+)
+def test_a_database_that_cannot_be_written_ends_the_run_before_it_begins(crawl, serve, tmp_path, uri_of, message):
+    site = serve({"/s.xml": urlset("/1")})
+    uri = uri_of.format(tmp_path)
+    feeds = {uri: {"format": "duckdb" if uri.endswith(".duckdb") else ""}}
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feeds, calm=False)
+    (error,) = run.errors
+    assert message in error
+    assert ":pw@" not in run.log
+    assert run.reason == "wrong_argument"
+    assert not site.requests
+
+
+def test_another_type_of_a_column_ends_the_run_before_it_begins(crawl, serve, uri):
+    site = serve({"/s.xml": urlset("/1")})
+    wrong = uri.replace("data.db", "wrong.db") if "data.db" in uri else f"{uri}_w"
+    load(wrong, "create", urls=urls(entry(0)).arrow.select(["loc"]).append_column("position", pa.array(["first"])))
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feed(wrong), calm=False)
+    (error,) = run.errors
+    assert "the column position has the type" in error
+    assert not site.requests
+
+
+def test_a_killed_run_leaves_the_rows(crawl, serve, uri):
+    site = serve({"/s.xml": urlset(*numbered(5000))})
+    settings = {"EXTENSIONS": {"tests.crawl.parts.KilledAt": 0}, "KILLED_AT": "spider_closed"}
+    crawl.start(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feed(uri), settings=settings).communicate()
+    assert positions(uri) == OLD
+
+
+def test_rows_of_an_interrupted_run_are_beside_the_rows_that_they_would_replace(crawl, serve, uri, tmp_path):
+    hanging = {f"/hangs/{number}.xml": Page("", manner=Manner.HANG) for number in range(100)}
+    site = serve({"/i.xml": index("/s.xml", *hanging), "/s.xml": urlset(*numbered(5000)), **hanging})
+    settings = {"TEST_HANGING": "/hangs/", "CONCURRENT_REQUESTS_PER_DOMAIN": 2, "SITEMAP_HARVEST_MAX_UNANSWERED": 1000}
+    environment = {"TMPDIR": str(tmp_path)}
+    process = crawl.start(
+        sitemap=f"{site.url}/i.xml", emit="urls", feeds=feed(uri), settings=settings, environment=environment
+    )
+    wait_until(lambda: sum("/hangs/" in str(one) for one in site.requests) > 1 or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    log, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert positions(uri) == OLD
+    (kept,) = tmp_path.glob("urls.*.parquet")
+    assert pq.read_metadata(kept).num_rows == 5000
+    assert f"stays as it was: the run ended early (shutdown); its rows are in {kept}" in log
