@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,18 @@ def test_sheets_are_filled_in_turns_and_continued(monkeypatch: pytest.MonkeyPatc
         assert list(one.iter_rows(values_only=True)) in (first, [("n", "text"), (2, "2")])
         assert (one.freeze_panes, one.auto_filter.ref, one["A1"].font.b) == ("A2", f"A1:B{one.max_row}", True)
         assert (one.column_dimensions["A"].width, one.column_dimensions["B"].width) == (10.7109375, 20.7109375)
+
+
+def test_memory_is_flat(temporary: Path) -> None:
+    book = Workbook(BytesIO())
+    sheet = book.sheet("rows", {"n": 10, "text": 20})
+    sheet.write([(0, "")])
+    tracemalloc.start()
+    sheet.write((number, f"{number:>1000}") for number in range(10_000))
+    book.close()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2_000_000  # bytes, of ten million
 
 
 def test_a_workbook_without_sheets_can_be_opened() -> None:

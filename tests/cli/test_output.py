@@ -143,8 +143,21 @@ def test_csv_for_excel_begins_with_a_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.quick
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("a.parquet.gz", "Parquet is already compressed"), ("a.gz", "must be one of"), ("a.txt.gz", "must be one of")],
+    [
+        ("a.parquet.gz", "Parquet is already compressed"),
+        ("a.xlsx.gz", "workbook is already compressed"),
+        ("a.gz", "must be one of"),
+        ("a.txt.gz", "must be one of"),
+    ],
 )
 def test_an_output_that_cannot_be_compressed_is_rejected(name: str, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         output.file_and_format(name)
+
+
+@pytest.mark.parametrize("name", ["parquet", "xlsx"])
+def test_a_binary_format_is_not_written_to_a_terminal(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    with pytest.raises(ArgumentError, match=f"output {name}: the format is binary, and standard output is a terminal"):
+        output.write([], name)
+    assert terminal.getvalue() == ""
