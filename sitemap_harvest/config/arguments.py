@@ -240,6 +240,9 @@ class RunConfig:
         filters = _filters(arguments, parsed, now)
         if "replay" in targets:
             targets["replay_until"] = _replay_until(parsed, now)
+        if parsed["archive"] is not None and targets.keys() & {"root", "replay"}:
+            message = f"argument archive={parsed['archive']!r}: with root, nothing is downloaded; omit one of them"
+            raise ArgumentError("archive", parsed["archive"], "given without root", message=message)
         parsed["emit"] = _with_occurrences(parsed["emit"], parsed["details"])
         parsed["emit"] = {name: batch_type for name, batch_type in EMIT.items() if name in parsed["emit"]}
         return cls(
@@ -330,9 +333,6 @@ def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _replay_until(parsed: dict[str, Any], now: datetime) -> datetime | None:
     """Return the end of ``at``, which is removed from *parsed*: with an archive, it selects no snapshot."""
-    if parsed["archive"] is not None:
-        message = f"argument archive={parsed['archive']!r}: with an archive as root, nothing is downloaded; omit one"
-        raise ArgumentError("archive", parsed["archive"], "given without an archive as root", message=message)
     if (at := parsed.pop("at")) in {None, "latest"}:
         return None
     try:

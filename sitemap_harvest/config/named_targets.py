@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sitemap_harvest.archive.files import is_named_as_archive
+from sitemap_harvest.archive.files import is_archive, is_named_as_archive
 from sitemap_harvest.config.arguments import ARGUMENTS
 from sitemap_harvest.config.site_lists import FileKind, host_in, kind_of_file, without_typo
 from sitemap_harvest.errors import ArgumentError, probably_meant
@@ -88,12 +88,12 @@ def _argument_for(target: str) -> str:
 
 
 def _argument_for_path(path: str) -> str:
+    if is_named_as_archive(path) or (Path(path).is_dir() and is_archive(Path(path))):
+        message = f"TARGET {path!r} is a web archive: give a site or a sitemap to read from it, and root={path}"
+        raise _error(path, message)
     if Path(path).is_dir():
         site = "the site that it contains, such as https://www.example.com"
         raise _error(path, f"TARGET {path!r} is a folder: to read it in place of a site, give {site}, and root={path}")
-    if is_named_as_archive(path):
-        message = f"TARGET {path!r} is a web archive: give a site or a sitemap to read from it, and root={path}"
-        raise _error(path, message)
     try:
         kind = kind_of_file(path) if Path(path).is_file() else FileKind.DOCUMENT  # reading a pipe would empty it
     except OSError:  # reported when it is read

@@ -93,7 +93,7 @@ class DownloadArchiver:
             status=response.status,
             headers=_pairs(response.headers),
             body=response.body,
-            protocol=response.protocol or "HTTP/1.1",
+            protocol="HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1",  # WARC has no form for HTTP/2
             ip_address=None if response.ip_address is None else str(response.ip_address),
             truncated=truncated,
         )

@@ -159,6 +159,16 @@ def test_an_archive_is_read_without_waiting(serve: Any, crawl: Runner, tmp_path:
     assert run.row(f"{site.url}/a.xml")["reason"] == "HTTP 503: the server failed"
 
 
+def test_pages_are_archived_too(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1", "/2"), "/1": "<title>One</title>"})
+    site.pages["/2"] = Page(gzipped("<title>Two</title>"), headers={"Content-Encoding": "gzip"})
+    first = crawl(spider="titles", site=site.url, archive=tmp_path / "raw")
+    site.stop()
+    again = crawl(spider="titles", site=site.url, root=tmp_path / "raw")
+    titles = [sorted(item["title"] for item in run.items) for run in (first, again)]
+    assert titles == [["One", "Two"]] * 2
+
+
 def test_an_archive_of_an_earlier_time_is_audited(serve: Any, crawl: Runner, tmp_path: Path) -> None:
     site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
     crawl(site=site.url, archive=tmp_path / "raw")
@@ -186,10 +196,7 @@ def test_a_full_disk_ends_the_run_with_one_line(serve: Any, tmp_path: Path, size
 def test_a_killed_run_leaves_whole_records(serve: Any, crawl: Runner, tmp_path: Path, moment: int) -> None:
     paths = [f"/{number}.xml" for number in range(20)]
     site = serve({"/robots.txt": robots("/index.xml"), "/index.xml": index(*paths)})
-    site.pages |= {
-        path: Page(urlset(path), after=lambda: False, delay=0.01) if path == paths[-1] else urlset(path)
-        for path in paths
-    }
+    site.pages |= {path: urlset(path) for path in paths} | {paths[-1]: Page(manner=Manner.HANG)}
     with crawl.running(site=site.url, archive=tmp_path / "raw") as process:
         wait_until(lambda: len(site.requests) > moment)
         process.kill()
@@ -226,15 +233,18 @@ def test_two_runs_at_once_write_different_files(serve: Any, crawl: Runner, tmp_p
         pytest.param({"root": "a.warc", "at": "2020"}, "response from 2020-12-31 23:59:59 UTC or before", id="at"),
         pytest.param({"root": "a.warc", "at": "first"}, "argument at='first': it must be a date", id="no-date"),
         pytest.param({"root": "a.warc", "archive": "raw"}, "nothing is downloaded; omit one", id="both"),
+        pytest.param(
+            {"root": ".", "archive": "raw"}, "with root, nothing is downloaded; omit one", id="both-with-folder"
+        ),
         pytest.param({"root": "a.warc.zst"}, "compressed with zstd are not supported", id="zstd"),
     ],
 )
-@pytest.mark.quick
 def test_archives_that_cannot_be_used_are_refused(
     crawl: Runner, tmp_path: Path, arguments: dict[str, str], words: str
 ) -> None:
-    for name in ("file", "a.warc", "a.warc.zst"):
-        (tmp_path / name).touch()
+    for name in ("file", arguments.get("root", "file")):
+        if name in {"file", "a.warc", "a.warc.zst"}:
+            (tmp_path / name).touch()
     run = forked.scrapy(
         "harvest", "crawl", "a.example", *(f"--{name}={value}" for name, value in arguments.items()), cwd=tmp_path
     )
