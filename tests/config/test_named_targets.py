@@ -16,7 +16,6 @@ FILES = {
     "urls.xml": "<urlset/>",
     "hosts.txt": "a.example\n",
     "more.txt": "b.example\n",
-    "a.warc.gz": "",
     "home.txt": "https://a.example/\n",
     "mixed.txt": "https://a.example/x\nb.example\n",
     "table.csv": "Site,Backup\na.example,b.example\n",
@@ -28,7 +27,9 @@ FILES = {
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-    (tmp_path / "folder").mkdir()
+    for name in ("folder", "raw"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "raw" / "a.warc.gz").touch()
     monkeypatch.chdir(tmp_path)
 
 
@@ -75,7 +76,8 @@ def test_what_a_target_is(target: str, name: str) -> None:
         pytest.param("C:/maps/sitemap.xml", "there is no such file$", id="windows-slash"),
         pytest.param("folder", "'folder' is a folder: .* root=folder", id="is-a-folder"),
         pytest.param(".", "'.' is a folder", id="here"),
-        pytest.param("a.warc.gz", "'a.warc.gz' is a web archive: give a site .* root=a.warc.gz$", id="archive"),
+        pytest.param("raw/a.warc.gz", "is a web archive: give a site .* root=raw/a.warc.gz$", id="archive"),
+        pytest.param("raw", "'raw' is a web archive: give a site or a sitemap .* root=raw$", id="archives"),
         pytest.param("home.txt", "only home pages of one site: .*sites=home.txt; .*sitemap=home.txt", id="home"),
         pytest.param("mixed.txt", "both sites and pages: .* sites=mixed.txt; .* sitemap=mixed.txt", id="mixed"),
         pytest.param("table.csv", "several columns of hosts: save it as .* with one column of hosts$", id="table"),
