@@ -35,6 +35,7 @@ ACTIONS = {
     "runs": "List the runs in a store; verify, remove or compact them.",
     "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",
     "query": "Query the snapshots of a store with SQL.",
+    "export": "Write the snapshots of a store to the tables of a database, then only what is new.",
     "completion": "Print the script that completes this command in bash, zsh or fish.",
 }
 """The actions, each with its help in one line; the module of the same name has the rest."""

@@ -69,6 +69,12 @@ class AdbcDatabase(SqlDatabase):
             self._cursor.execute(statement, parameters)
             return list(self._cursor.fetchall())
 
+    def _delete(self, quoted: str, rows: pa.RecordBatch) -> None:
+        is_match = " and ".join(f"{self._quote(name)} = ${n}" for n, name in enumerate(rows.schema.names, start=1))
+        bound = pa.RecordBatch.from_arrays(list(map(self._column, rows.columns)), rows.schema.names)
+        with self._errors():
+            self._cursor.executemany(f"delete from {quoted} where {is_match}", bound)  # noqa: S608 - quoted
+
     def _execute(self, statement: str) -> None:
         with self._errors():
             self._cursor.execute(statement)

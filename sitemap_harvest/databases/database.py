@@ -13,7 +13,7 @@ from sitemap_harvest.databases.location import Mode
 from sitemap_harvest.errors import DatabaseError, MissingPackageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sitemap_harvest.databases.location import DatabaseLocation
 
@@ -28,6 +28,8 @@ _KEYS = {
     "sites": ("root",),
 }
 """The columns that identify a row, by table."""
+COMMENT = b"comment"
+"""The key of the comment on a table or a column in the metadata of a schema or a field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,12 @@ class Rows:
     """Rows of one kind: record batches with one schema, which are read once."""
 
     schema: pa.Schema
+    """Its metadata and that of its fields may have a :data:`COMMENT`, for databases that store comments."""
     batches: Iterable[pa.RecordBatch]
+    replaced: pa.RecordBatch | None = None
+    """Values of some columns: rows that have them are deleted first, whatever the mode; ``None``: none are."""
+    indexed: Sequence[str] = ()
+    """The columns that get an index each when the table is created, if lookups need one."""
 
 
 class Database(ABC):
@@ -61,6 +68,10 @@ class Database(ABC):
             self._missing(table, existing, schema)
             if self.location.mode is Mode.UPSERT:
                 self._key(name, schema)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a table *name*."""
+        return bool(self._columns(self._named(name)))
 
     def _key(self, name: str, schema: pa.Schema) -> tuple[str, ...]:
         """Return the columns that identify a row of the table *name*. Raises :exc:`DatabaseError`."""

@@ -6,7 +6,7 @@ Documentation: https://duckdb.org/docs/stable/
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -74,18 +74,29 @@ class DuckDbFile(SqlDatabase):
         yield from rows.batches
 
     def _columns(self, table: str) -> dict[str, str]:
-        with self._errors():
-            found = self._connection.execute(
+        return dict(
+            self._query(
                 "select column_name, data_type from information_schema.columns "
                 "where table_catalog = current_catalog() and table_name = ? and table_schema = coalesce(?, 'main') "
                 "order by ordinal_position",
                 [table, self.location.schema],
-            ).fetchall()
-        return dict(found)
+            )
+        )
 
     def _lock(self, table: str) -> None:  # noqa: ARG002 - the whole file is locked while it is open
         if self.location.schema:
             self._execute(f"create schema if not exists {self._quote(self.location.schema)}")
+
+    def _delete(self, quoted: str, rows: pa.RecordBatch) -> None:
+        is_match = " and ".join(f"{quoted}.{name} = replaced.{name}" for name in map(self._quote, rows.schema.names))
+        with self._errors():
+            self._connection.register("replaced", rows)
+            self._connection.execute(f"delete from {quoted} where exists (select 1 from replaced where {is_match})")  # noqa: S608 - quoted
+            self._connection.unregister("replaced")
+
+    def _query(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+        with self._errors():
+            return self._connection.execute(statement, parameters).fetchall()
 
     def _execute(self, statement: str) -> None:
         with self._errors():

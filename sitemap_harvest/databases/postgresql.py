@@ -29,6 +29,7 @@ _TYPES = {
     pa.bool_(): "boolean",
     pa.null(): "text",
 }
+_LONG = frozenset({"key"})
 _JSONB_VERSION = "\x01"  # its binary format is a version and the text, so that a column of texts can be copied into it
 
 
@@ -72,6 +73,11 @@ class PostgresqlServer(AdbcDatabase):
         self._query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [f"sitemap_harvest {self._quoted(table)}"])
         if self.location.schema:
             self._execute(f"create schema if not exists {self._quote(self.location.schema)}")
+
+    def _create_index(self, table: str, column: str) -> None:
+        # An index of long texts must be a hash index: others refuse texts of more than 2,704 bytes.
+        method = "hash" if column in _LONG else "btree"
+        self._execute(f"create index on {self._quoted(table)} using {method} ({self._quote(column)})")
 
     def _commit(self) -> None:
         super()._commit()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sitemap_harvest.databases.database import Database
+from sitemap_harvest.databases.database import COMMENT, Database
 from sitemap_harvest.databases.location import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.databases.database import Rows
 
@@ -23,29 +25,77 @@ _STAGING = "sitemap_harvest_new_rows"
 class SqlDatabase(Database):
     """A database that is changed by statements."""
 
+    has_comments = True
+    """Whether tables and columns can have comments."""
+
     def load(self, tables: Mapping[str, Rows]) -> int:
         """Write the rows of *tables* in one transaction, and return their number. Raises :exc:`DatabaseError`."""
-        written = 0
+        with self.transaction():
+            return sum(self.write(name, rows) for name, rows in tables.items())
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin a transaction, and commit it unless an exception is raised. Raises :exc:`DatabaseError`."""
         self._begin()
         try:
-            for name, rows in tables.items():
-                written += self._load(name, rows)
+            yield
             self._commit()
         except BaseException:
             self._roll_back()
             raise
-        return written
 
-    def _load(self, name: str, rows: Rows) -> int:
+    def lock(self, name: str) -> None:
+        """Wait until no other program writes the table *name*, which need not exist, and keep others from it.
+
+        Until the end of the transaction.
+        """
+        self._lock(self._named(name))
+
+    def select(self, name: str, columns: Sequence[str], key: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return *columns* of the rows of the table *name* whose column *key* has one of *values*."""
+        table, wanted = self._quoted(self._named(name)), ", ".join(map(self._quote, columns))
+        places = ", ".join(f"${number}" for number in range(1, len(values) + 1))
+        return self._query(f"select {wanted} from {table} where {self._quote(key)} in ({places})", list(values))  # noqa: S608 - quoted
+
+    def write(self, name: str, rows: Rows) -> int:
+        """Write *rows* to the table *name* within a transaction, and return their number.
+
+        Raises :exc:`DatabaseError`, and what the iteration over the rows raises.
+        """
+        raised: list[BaseException] = []
+        try:
+            return self._write(name, replace(rows, batches=_watched(rows.batches, raised)))
+        except BaseException:
+            if raised:  # of which the driver keeps only the text
+                raise raised[0] from None
+            raise
+
+    def _write(self, name: str, rows: Rows) -> int:
         table, schema = self._named(name), rows.schema
         self._lock(table)
         self.check({name: schema})
         quoted, existing = self._quoted(table), self._columns(table)
         if existing:
-            for field in self._missing(table, existing, schema):
+            added = self._missing(table, existing, schema)
+            for field in added:
                 self._execute(f"alter table {quoted} add column {self._definition(field)}")
+            if rows.replaced is not None:
+                self._delete(quoted, rows.replaced)
         else:
+            added = list(schema)
             self._execute(f"create table {quoted} ({', '.join(map(self._definition, schema))})")
+            self._comment(f"table {quoted}", schema.metadata)
+        for field in added:
+            self._comment(f"column {quoted}.{self._quote(field.name)}", field.metadata)
+        written = self._insert_new(name, rows, is_new=not existing)
+        for column in () if existing else rows.indexed:
+            self._create_index(table, column)
+        return written
+
+    def _insert_new(self, name: str, rows: Rows, *, is_new: bool) -> int:
+        """Insert *rows* as the mode of the location says."""
+        table, schema, existing = self._named(name), rows.schema, not is_new
+        quoted = self._quoted(table)
         reader = pa.RecordBatchReader.from_batches(self._schema(schema), self._converted(rows))
         if self.location.mode is not Mode.UPSERT or not existing:
             if existing and self.location.mode is Mode.REPLACE:
@@ -82,9 +132,27 @@ class SqlDatabase(Database):
     def _lock(self, table: str) -> None:
         """Wait until no other program writes *table*, even if it does not exist yet."""
 
+    def _comment(self, on: str, metadata: Mapping[bytes, bytes] | None) -> None:
+        """Comment *on* a table or a column, such as ``table "urls"``, if *metadata* has a comment."""
+        if self.has_comments and metadata and (text := metadata.get(COMMENT)):
+            quoted = text.decode().replace("'", "''")
+            self._execute(f"comment on {on} is '{quoted}'")
+
+    def _create_index(self, table: str, column: str) -> None:
+        """Create an index of *column* of *table*, if lookups need one."""
+        del table, column
+
+    @abstractmethod
+    def _delete(self, quoted: str, rows: pa.RecordBatch) -> None:
+        """Delete from the *quoted* table what has the values of one of *rows* in their columns."""
+
     def _index(self, table: str, columns: list[str]) -> None:
         """Create an index of *columns* of the temporary *table*, if a join needs one."""
         del table, columns
+
+    @abstractmethod
+    def _query(self, statement: str, parameters: list[Any]) -> list[tuple[Any, ...]]:
+        """Return the result of *statement*. Raises :exc:`DatabaseError`."""
 
     @abstractmethod
     def _execute(self, statement: str) -> None:
@@ -102,3 +170,12 @@ class SqlDatabase(Database):
 
     @abstractmethod
     def _roll_back(self) -> None: ...
+
+
+def _watched(batches: Iterable[pa.RecordBatch], raised: list[BaseException]) -> Iterator[pa.RecordBatch]:
+    """Yield *batches*; append the exception that the iteration raises to *raised*."""
+    try:
+        yield from batches
+    except BaseException as error:
+        raised.append(error)
+        raise

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class SqliteFile(AdbcDatabase):
     """A file that one program can write at a time; others wait."""
 
+    has_comments = False
+
     def _connected(self) -> Any:
         return dbapi.connect(self.location.address)
 
@@ -46,6 +48,12 @@ class SqliteFile(AdbcDatabase):
 
     def _index(self, table: str, columns: list[str]) -> None:
         self._execute(f"create index temp.{table}_key on {table} ({', '.join(columns)})")
+
+    def _create_index(self, table: str, column: str) -> None:
+        self._execute(
+            f"create index if not exists {self._quote(f'{table}_{column}')} "
+            f"on {self._quote(table)} ({self._quote(column)})"
+        )
 
     def _lock(self, table: str) -> None:  # noqa: ARG002 - the whole file
         """Begin to write: until then, another program may change the file, and the transaction would fail."""

@@ -38,7 +38,12 @@ def load(uri: str, mode: str, **tables: Batch[Any] | pa.RecordBatch) -> int:
 
 def read(uri: str, table: str = '"urls"') -> list[Row]:
     """Return the rows of *table*, quoted, by position."""
-    return _READERS[uri.partition(":")[0]](uri, f"select * from {table} order by position, loc")
+    return run_query(uri, f"select * from {table} order by position, loc")
+
+
+def run_query(uri: str, query: str) -> list[Row]:
+    """Return the rows of *query*."""
+    return _READERS[uri.partition(":")[0]](uri, query)
 
 
 def _of_duckdb(uri: str, query: str) -> list[Row]:

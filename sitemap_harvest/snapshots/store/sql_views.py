@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sitemap_harvest.errors import InvalidRunError, StoreError
-from sitemap_harvest.model import Change, PageRecord, SitemapRecord, UrlEntry, arrow_schema
+from sitemap_harvest.model import Change, PageRecord, Problem, SitemapRecord, UrlEntry, arrow_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from sitemap_harvest.snapshots.store.snapshot import Snapshot
     from sitemap_harvest.snapshots.store.store import History, Run
@@ -34,21 +35,22 @@ def _nullable(*fields: pa.Field) -> pa.Schema:
 
 
 _RUN, _ROOT = pa.field("run", _TEXT), pa.field("root", _TEXT)
-_URLS = _nullable(_RUN, _ROOT, *arrow_schema(UrlEntry))  # if rows are only counted, DuckDB requests the first column
-_SITEMAPS = _nullable(_RUN, *arrow_schema(SitemapRecord))
+URLS = _nullable(_RUN, _ROOT, *arrow_schema(UrlEntry))  # if rows are only counted, DuckDB requests the first column
+SITEMAPS = _nullable(_RUN, *arrow_schema(SitemapRecord))
+PROBLEMS = _nullable(_RUN, _ROOT, pa.field("sitemap", _TEXT), *arrow_schema(Problem))
 _PENDING = _nullable(_RUN, _ROOT, *(pa.field(name, _TEXT) for name in ("loc", "sitemap", "since")))
 _PAGES = _nullable(*arrow_schema(PageRecord))
-_CHANGES = _nullable(*arrow_schema(Change))
-_KINDS = ("added", "removed", "changed", "moved", "expired")
-_RUNS = pa.schema(
+CHANGES = _nullable(*arrow_schema(Change))
+KINDS = ("added", "removed", "changed", "moved", "expired")
+RUNS = pa.schema(
     [
         ("root", _TEXT), ("run", _TEXT), ("started_at", _TIME), ("ended_at", _TIME), ("baseline", _TEXT),
         ("documents", _COUNT), ("urls", _COUNT), ("rows", _COUNT), ("complete", pa.bool_()),
-        *((kind, _COUNT) for kind in _KINDS), ("result", _TEXT), ("reason", _TEXT), ("arguments", _TEXT),
+        *((kind, _COUNT) for kind in KINDS), ("result", _TEXT), ("reason", _TEXT), ("arguments", _TEXT),
     ]
 )  # fmt: skip
 _VIEWS = {
-    "urls": f"select {', '.join(_URLS.names[2:])}, root, run from all_urls",  # noqa: S608 - names of our own columns
+    "urls": f"select {', '.join(URLS.names[2:])}, root, run from all_urls",  # noqa: S608 - names of our own columns
     "sitemaps": "select * from all_sitemaps",
     "problems": (
         "select run, root, sitemap, problem.* from "
@@ -91,12 +93,12 @@ class Views:
         self._connection = duckdb.connect(config={"temp_directory": self._spill.name})
         self._connection.execute("set TimeZone = 'UTC'")
         sources = {
-            "all_urls": _Source(_URLS, self._urls),
-            "all_sitemaps": _Source(_SITEMAPS, self._sitemaps),
+            "all_urls": _Source(URLS, self._urls),
+            "all_sitemaps": _Source(SITEMAPS, self._sitemaps),
             "all_pending": _Source(_PENDING, self._pending),
             "all_pages": _Source(_PAGES, self._pages),
-            "all_changes": _Source(_CHANGES, self._changes),
-            "all_runs": _Source(_RUNS, self._runs),
+            "all_changes": _Source(CHANGES, self._changes),
+            "all_runs": _Source(RUNS, self._runs),
         }
         for name, source in sources.items():
             self._connection.register(name, source)
@@ -155,17 +157,12 @@ class Views:
             yield snapshot
 
     def _urls(self) -> Iterator[pa.RecordBatch]:
-        needed, names = self._needed, arrow_schema(UrlEntry).names
-        wanted = [name for name in names if needed is None or name in needed]
         for snapshot in self._snapshots():
-            facts = {"run": snapshot.run.id, "root": snapshot.site}
-            for batch in snapshot.urls(wanted) if wanted else _counted(snapshot):
-                yield _filled(batch, _URLS, facts)
+            yield from urls_of(snapshot, self._needed)
 
     def _sitemaps(self) -> Iterator[pa.RecordBatch]:
         for snapshot in self._snapshots():
-            for batch in snapshot.sitemaps().to_batches():
-                yield _filled(batch, _SITEMAPS, {"run": snapshot.run.id})
+            yield from sitemaps_of(snapshot)
 
     def _pending(self) -> Iterator[pa.RecordBatch]:
         for snapshot in self._snapshots():
@@ -185,14 +182,38 @@ class Views:
             yield from table_of_runs(history, history.runs).to_batches()
 
 
+def urls_of(snapshot: Snapshot, needed: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the URLs of *snapshot*: rows of the view ``urls``. Columns that are not *needed* are null."""
+    wanted = [name for name in arrow_schema(UrlEntry).names if needed is None or name in needed]
+    facts = {"run": snapshot.run.id, "root": snapshot.site}
+    for batch in snapshot.urls(wanted) if wanted else _counted(snapshot):
+        yield _filled(batch, URLS, facts)
+
+
+def sitemaps_of(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+    """Yield the document records of *snapshot*: rows of the view ``sitemaps``."""
+    for batch in snapshot.sitemaps().to_batches():
+        yield _filled(batch, SITEMAPS, {"run": snapshot.run.id, "root": snapshot.site})
+
+
+def problems_of(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+    """Yield the problems of the documents of *snapshot*: rows of the view ``problems``."""
+    for batch in snapshot.sitemaps().to_batches():
+        lists = batch.column("problems")
+        document = pc.list_parent_indices(lists)
+        facts = (pa.repeat(text, len(document)) for text in (snapshot.run.id, snapshot.site))
+        columns = [*facts, batch.column("url").take(document), *pc.list_flatten(lists).flatten()]
+        yield pa.RecordBatch.from_arrays(columns, schema=PROBLEMS)
+
+
 def changes_of(history: History, runs: Sequence[Run]) -> pa.RecordBatchReader:
     """Return the changes of *runs*: the view ``changes``."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         for table in history.tables("changes", [run.id for run in runs]):
-            yield from table.cast(_CHANGES).to_batches()
+            yield from table.cast(CHANGES).to_batches()
 
-    return pa.RecordBatchReader.from_batches(_CHANGES, batches())
+    return pa.RecordBatchReader.from_batches(CHANGES, batches())
 
 
 def table_of_runs(history: History, runs: Sequence[Run]) -> pa.Table:
@@ -201,13 +222,13 @@ def table_of_runs(history: History, runs: Sequence[Run]) -> pa.Table:
         {
             "root": history.site,
             "run": run.id,
-            **{name: getattr(run, name) for name in (*_RUNS.names[2:9], "result", "reason")},
-            **{kind: run.changes.get(kind, 0) for kind in _KINDS},
+            **{name: getattr(run, name) for name in (*RUNS.names[2:9], "result", "reason")},
+            **{kind: run.changes.get(kind, 0) for kind in KINDS},
             "arguments": json.dumps(run.arguments, ensure_ascii=False, default=str),
         }
         for run in runs
     ]
-    return pa.Table.from_pylist(rows, _RUNS)
+    return pa.Table.from_pylist(rows, RUNS)
 
 
 def _hint(error: str) -> str:

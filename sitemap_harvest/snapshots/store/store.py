@@ -220,9 +220,18 @@ class Store:
 
     def histories(self) -> list[History]:
         """Return the histories of the sites that have a snapshot, sorted by site."""
-        folders = [self.folder / _SITES / name for name in (self.folder / _SITES).names()]
-        found = [History(json.loads(data)["site"], folder) for folder in folders if (data := folder.read(_SITE))]
-        return sorted((history for history in found if history.runs), key=lambda history: history.site)
+        return sorted((history for history in self.iter_histories() if history.runs), key=lambda history: history.site)
+
+    def size(self) -> int:
+        """Return the number of the sites, some of which may have no runs."""
+        return len((self.folder / _SITES).names())
+
+    def iter_histories(self) -> Iterator[History]:
+        """Yield the histories of all sites, by the names of their folders; some may have no runs."""
+        for name in (self.folder / _SITES).names():
+            folder = self.folder / _SITES / name
+            if data := folder.read(_SITE):
+                yield History(json.loads(data)["site"], folder)
 
     def query(self, sql: str, *, at: str = "latest", site: str | None = None) -> pa.Table:
         """Return the result of *sql*, one SELECT statement over the views. Raises :exc:`StoreError`.

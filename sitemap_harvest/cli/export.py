@@ -1,0 +1,105 @@
+"""``sitemap-harvest export``: writes the snapshots of a store to the tables of a database."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from sitemap_harvest.cli import output
+from sitemap_harvest.databases import SCHEMES, DatabaseLocation, Mode, open_database, parse_location
+from sitemap_harvest.databases.store_export import StoreExport
+from sitemap_harvest.engine.exit_codes import RunOutcome
+from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.redact import without_login
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import Settings
+
+    from sitemap_harvest.databases.store_export import ExportCounts
+
+USAGE = "--store S DATABASE [SITE...]"
+EPILOG = (
+    "Tables: urls, sitemaps, problems (of the last snapshot of each site); changes, runs (of all runs); "
+    "sitemap_harvest_exports (the last exported run of each site). A site is written in one transaction. "
+    "Exit codes: 0 success; 2 wrong usage, or the database cannot be opened or has other tables; "
+    "3 the store has no runs; 4 a site could not be read or written; 130 interrupted."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this action."""
+    parser.add_argument(
+        "database",
+        metavar="DATABASE",
+        help="the database: a file (seo.duckdb, seo.sqlite), or a server (postgresql://me@localhost/seo)",
+    )
+    parser.add_argument("sites", nargs="*", metavar="SITE", help="only these sites")
+    output.add_store(parser)
+    parser.add_argument("--full", action="store_true", help="write all runs in the store, also those exported before")
+
+
+def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
+    """Export. Raises :exc:`HarvestError`."""
+    location = _location(opts.database)
+    store = output.store_of(opts, settings)
+    named = [store.site(site) for site in dict.fromkeys(opts.sites)]
+    if not location.is_server:
+        output.make_folder("DATABASE", opts.database, location.address)
+    with open_database(location) as database, _progress() as progress:
+        task = progress.add_task("", total=len(named) or store.size(), rows=0)
+        rows = 0
+
+        def count(more: int) -> None:
+            nonlocal rows
+            progress.update(task, rows=(rows := rows + more))
+
+        export = StoreExport(database, is_full=opts.full, on_rows=count)
+        export.check()
+        try:
+            for sites in export.export(named or store.iter_histories()):
+                progress.advance(task, sites)
+            error = None
+        except DatabaseError as raised:
+            if not export.counts.sites:
+                raise
+            error = raised
+    for message in export.counts.failed:
+        output.tell(message)
+    if error is not None:
+        output.tell(f"{opts.command}: {error}", "run the command again to continue")
+    output.tell(_described(export.counts))
+    if error is not None or export.counts.failed:
+        return RunOutcome.PARTLY_FAILED
+    return RunOutcome.WHOLE if export.counts.sites or export.counts.up_to_date else RunOutcome.NOTHING_FOUND
+
+
+def _location(given: str) -> DatabaseLocation:
+    """Return the location of the database *given*. Raises :exc:`DatabaseError`."""
+    kind = SCHEMES.get(Path(given.partition("?")[0]).suffix[1:].lower(), "")
+    location = parse_location(given, kind, default=Mode.APPEND)
+    if location.table or location.mode is not Mode.APPEND:
+        message = "an export has no parameters table, mode and key; remove them (schema=NAME is valid)"
+        raise DatabaseError(f"{without_login(given)}: {message}")
+    return location
+
+
+def _progress() -> Progress:
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("sites, {task.fields[rows]:,} rows"), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def _described(counts: ExportCounts) -> str:
+    """Return *counts* as text."""
+    if not counts.sites:
+        if not counts.up_to_date:
+            return "The store has no runs."
+        return f"nothing new: {counts.up_to_date:,} site{'' if counts.up_to_date == 1 else 's'} up to date"
+    rows = ", ".join(f"{counts.rows[name]:,} {name}" for name in ("urls", "sitemaps", "problems", "changes", "runs"))
+    others = f" ({counts.up_to_date:,} up to date)" if counts.up_to_date else ""
+    return f"{counts.sites:,} site{'' if counts.sites == 1 else 's'} exported{others}: {rows}"
