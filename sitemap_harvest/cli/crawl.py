@@ -72,9 +72,10 @@ def check_outputs(opts: argparse.Namespace, settings: Settings) -> None:
     known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter is not None}
     for option, outputs in (("-o", opts.output), ("-O", opts.overwrite_output)):
         for index, given in enumerate(outputs or ()):
+            names = {given.rpartition(":")[2] if ":" in given else "", Path(given).suffix[1:]}
             if given == "-":
                 outputs[index] = "-:jsonl"
-            elif not known & {given.rpartition(":")[2] if ":" in given else "", Path(given).suffix[1:]}:
+            elif not known & (names if "://" in given else names - {""}):  # a database needs no format
                 raise ArgumentError(option, given, "a known format", message=f"{option} {unknown_format(given)}")
 
 

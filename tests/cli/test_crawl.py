@@ -139,6 +139,12 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
             "xlsx, which gz, zst, bz2 or xz may follow; or name the format, as in urls.txt:csv",
             id="unknown-format",
         ),
+        pytest.param(["crawl", "a.example", "-O", "x"], "-O x: the suffix must be one of jsonl", id="no-suffix"),
+        pytest.param(
+            ["crawl", "a.example", "-O", "file:///tmp/x"],
+            "file:///tmp/x: the format is unknown",
+            id="no-suffix-of-a-uri",
+        ),
         pytest.param(
             ["crawl", "a.example", "-O", "x.csv.zip"],
             "which gz, zst, bz2 or xz may follow; did you mean x.csv.gz?",
