@@ -303,6 +303,15 @@ def test_a_workbook_needs_its_extra_before_anything_is_requested(tmp_path):
     assert (tmp_path / "a.xlsx").read_bytes() == b"old"
 
 
+def test_the_extra_is_not_needed_by_an_exporter_of_the_project(tmp_path):
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/"))
+    own = 'FEED_EXPORTERS={"xlsx": "scrapy.exporters.JsonLinesItemExporter"}'
+    program = [sys.executable, "-c", WITHOUT, "crawl", "s.xml", "-O", "a.xlsx", "-s", own]
+    run = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert json.loads((tmp_path / "a.xlsx").read_bytes())["loc"] == "https://a.example/"
+
+
 def test_a_killed_run_leaves_the_file_as_it_was_and_the_next_removes_what_it_left(crawl, tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/"))
     (temporary := tmp_path / "tmp").mkdir()

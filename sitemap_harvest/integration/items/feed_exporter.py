@@ -484,7 +484,8 @@ def _why_no_format(slot: feedexport.FeedSlot) -> str | None:
     """Return why the output of *slot* cannot be written, or compressed as its suffix says; ``None`` if it can."""
     if not slot.format and not isinstance(slot.storage, DatabaseStorage):
         return f"{slot.uri}: the format is unknown; add a suffix, such as .jsonl"
-    if reason := why_no_package(slot.format):
+    is_ours = getattr(slot.exporters.get(slot.format), "__module__", "").startswith(_OWN)
+    if is_ours and (reason := why_no_package(slot.format)):
         return f"{slot.uri}: {reason}"
     suffix = slot.uri.rpartition(".")[2]
     if suffix not in COMPRESSIONS or "postprocessing" not in slot.feed_options:
