@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sitemap_harvest.cli import output
 from sitemap_harvest.databases import SCHEMES, DatabaseLocation, Mode, open_database, parse_location
 from sitemap_harvest.databases.store_export import StoreExport
+from sitemap_harvest.display import counted
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.redact import without_login
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.databases.store_export import ExportCounts
 
+_NOUNS = {"urls": "URL", "sitemaps": "document", "problems": "problem", "changes": "change", "runs": "run"}
 USAGE = "--store S DATABASE [SITE...]"
 EPILOG = (
     "Tables: urls, sitemaps, problems (of the last snapshot of each site); changes, runs (of all runs); "
@@ -48,7 +50,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Export. Raises :exc:`HarvestError`."""
     location = _location(opts.database)
     store = output.store_of(opts, settings)
-    named = [store.site(site) for site in dict.fromkeys(opts.sites)]
+    named = list({history.site: history for history in map(store.site, opts.sites)}.values())
     if not location.is_server:
         output.make_folder("DATABASE", opts.database, location.address)
     with open_database(location) as database, _progress() as progress:
@@ -99,7 +101,7 @@ def _described(counts: ExportCounts) -> str:
     if not counts.sites:
         if not counts.up_to_date:
             return "The store has no runs."
-        return f"nothing new: {counts.up_to_date:,} site{'' if counts.up_to_date == 1 else 's'} up to date"
-    rows = ", ".join(f"{counts.rows[name]:,} {name}" for name in ("urls", "sitemaps", "problems", "changes", "runs"))
+        return f"nothing new: {counted(counts.up_to_date, 'site')} up to date"
+    rows = ", ".join(counted(counts.rows[table], noun) for table, noun in _NOUNS.items())
     others = f" ({counts.up_to_date:,} up to date)" if counts.up_to_date else ""
-    return f"{counts.sites:,} site{'' if counts.sites == 1 else 's'} exported{others}: {rows}"
+    return f"{counted(counts.sites, 'site')} exported{others}: {rows}"

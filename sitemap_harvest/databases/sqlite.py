@@ -55,10 +55,14 @@ class SqliteFile(AdbcDatabase):
             f"on {self._quote(table)} ({self._quote(column)})"
         )
 
-    def _lock(self, table: str) -> None:  # noqa: ARG002 - the whole file
-        """Begin to write: until then, another program may change the file, and the transaction would fail."""
+    def _begin(self) -> None:
+        """Wait until no other program writes the file: a transaction that has read it before could not wait."""
         self._execute(f"pragma busy_timeout = {LOCK_SECONDS * 1000}")
-        self._execute("create temporary table if not exists sitemap_harvest_lock (one integer)")
+        self._execute("commit")  # of the transaction that the driver has begun
+        self._execute("begin immediate")
+
+    def _lock(self, table: str) -> None:
+        """Do nothing: the transaction has locked the whole file."""
 
 
 def open_at(location: DatabaseLocation) -> Database:

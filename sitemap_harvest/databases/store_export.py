@@ -122,14 +122,14 @@ class StoreExport:
 
     def check(self) -> None:
         """Raise :exc:`DatabaseError` if the tables of the database are not those of an export."""
-        if not self._database.exists(EXPORTS):
-            for name in TABLES:
-                if self._database.exists(name):
-                    raise DatabaseError(
-                        f"the table {name} already exists, and no export has written it; export to another database, "
-                        "or add the parameter schema=NAME"
-                    )
-        self._database.check(TABLES)
+        with self._database.transaction():
+            self._database.lock(EXPORTS)
+            if not self._database.exists(EXPORTS) and (others := list(filter(self._database.exists, TABLES))):
+                raise DatabaseError(
+                    f"the table {others[0]} already exists, and no export has written it; export to another database, "
+                    "or add the parameter schema=NAME"
+                )
+            self._database.check(TABLES)
 
     def export(self, histories: Iterable[History]) -> Iterator[int]:
         """Export *histories*; yield the number of sites after each transaction.

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -88,7 +88,7 @@ def _parsed(row: Row) -> Row:
 
 def _plain(value: Any) -> Any:
     def as_text(one: Any) -> str:
-        assert isinstance(one, datetime)
+        assert isinstance(one, date)
         return one.isoformat()
 
     return json.loads(json.dumps(value, default=as_text))

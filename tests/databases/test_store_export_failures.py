@@ -1,0 +1,143 @@
+"""Exports that are killed, that lose their server, or of which two run at once: nothing is there half, or twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest.databases import store_export
+from sitemap_harvest.databases.store_export import EXPORTS, StoreExport
+from sitemap_harvest.errors import DatabaseError
+from tests.databases.reading import run_query
+from tests.databases.test_store_export import export, opened, queried, tables
+from tests.snapshots.store.making import Making, locs
+
+if TYPE_CHECKING:
+    from sitemap_harvest.snapshots.store import Store
+
+pytestmark = pytest.mark.thorough
+
+ROOT = Path(__file__).parents[2]
+SITES = ("https://a.example", "https://b.example", "https://c.example")
+_BATCHES = 18  # of the new rows: five tables and the state, for each site
+KILLED = """
+import os, signal, sys
+from sitemap_harvest.databases import store_export
+from sitemap_harvest.snapshots.store import open_store
+from tests.databases.test_store_export import opened
+
+left = int(sys.argv[3])
+
+def on_rows(_):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+store_export._GROUP_SITES = 1
+with opened(sys.argv[1]) as database:
+    done = store_export.StoreExport(database, on_rows=on_rows)
+    done.check()
+    for sites in done.export(open_store(sys.argv[2]).iter_histories()):
+        pass
+"""
+
+
+@pytest.fixture
+def making(tmp_path: Path, uri: str) -> Making:
+    """Return a store of three sites, each with a run that was exported and a run that was not."""
+    making = Making(tmp_path / "store", compares=True)
+    for start in range(2):
+        for site in SITES:
+            making.run({f"{site}/s.xml": locs(5, start=start)}, site=site)
+        if not start:
+            export(uri, making.store)
+    return making
+
+
+def assert_each_site_is_whole(uri: str, store: Store, before: dict[str, list[str]]) -> int:
+    """Assert that the rows of each site are those *before*, or the new ones; return how many have new ones."""
+    after, found = queried(store), tables(uri)
+    state = {row["root"]: row["run"] for row in run_query(uri, f"select * from {EXPORTS}")}
+    new = {site for site in SITES if state[site] == store.site(site).runs[-1].id}
+    for name, rows in found.items():
+        wanted = [row for row in after[name] if _site(row) in new]
+        wanted += [row for row in before[name] if _site(row) not in new]
+        assert rows == sorted(wanted)
+    return len(new)
+
+
+def _site(row: str) -> str:
+    values = json.loads(row)
+    return str(values["root"] if "root" in values else values["site"])
+
+
+@pytest.mark.parametrize("moment", range(0, _BATCHES, 2))
+def test_a_killed_export_leaves_each_site_whole(uri: str, making: Making, moment: int) -> None:
+    before = tables(uri)
+    command = [sys.executable, "-c", KILLED, uri, str(making.store.folder), str(moment)]
+    done = subprocess.run(command, cwd=ROOT, check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    assert_each_site_is_whole(uri, making.store, before)
+    export(uri, making.store)
+    assert assert_each_site_is_whole(uri, making.store, before) == len(SITES)
+
+
+def test_an_exception_leaves_each_site_whole(uri: str, making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_export, "_GROUP_SITES", 1)
+    before, left = tables(uri), iter(range(8))
+
+    def interrupt(_: int) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    with opened(uri) as database, pytest.raises(KeyboardInterrupt):
+        list(StoreExport(database, on_rows=interrupt).export(making.store.iter_histories()))
+    assert assert_each_site_is_whole(uri, making.store, before) == 1
+
+
+def test_of_two_exports_at_once_one_waits_or_is_refused(uri: str, making: Making) -> None:
+    command = [sys.executable, "-m", "sitemap_harvest", "export", "--store", str(making.store.folder), uri]
+    others: list[subprocess.Popen[str]] = []
+
+    def start_another(_: int) -> None:
+        if not others:
+            others.append(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True))
+
+    with opened(uri) as database:
+        done = StoreExport(database, on_rows=start_another)
+        list(done.export(making.store.iter_histories()))
+    (other,) = others
+    _, told = other.communicate(timeout=120)
+    assert done.counts.sites == len(SITES)
+    if other.returncode:
+        assert uri.startswith("duckdb")
+        assert "lock" in told
+    else:
+        assert told == "nothing new: 3 sites up to date\n"
+    assert tables(uri) == queried(making.store)
+
+
+@pytest.mark.service
+def test_a_server_that_ends_the_connection_gives_one_error(server: str, making: Making, uri: str) -> None:
+    if uri.startswith("postgresql"):
+        before = tables(server)
+
+        def end_connections(_: int) -> None:
+            run_query(
+                server, "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() "
+                "and datname = current_database()"
+            )  # fmt: skip
+
+        lost = r"postgresql://\*{3}@.*terminating connection"
+        with opened(server) as database, pytest.raises(DatabaseError, match=lost):
+            list(StoreExport(database, on_rows=end_connections).export(making.store.iter_histories()))
+        assert tables(server) == before
+        export(server, making.store)
+        assert tables(server) == queried(making.store)
