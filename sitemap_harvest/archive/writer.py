@@ -1,7 +1,7 @@
 """``ArchiveWriter``: writes requests and responses as WARC 1.1, each record a gzip member of its own.
 
-A record is compressed in memory and appended in one piece, so the file consists of whole
-members even if the process is killed.
+A record is compressed in memory and appended at once, so that a killed process leaves at most
+one incomplete member, at the end of its file.
 """
 
 from __future__ import annotations

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from warcio.checker import Checker
 
 from tests import forked
+from tests.services import programs
 from tests.site import Manner, Page, gzipped, in_turn, index, moved, numbered, robots, unless, urlset
 from tests.waiting import wait_until
 
@@ -157,6 +159,25 @@ def test_an_archive_is_read_without_waiting(serve: Any, crawl: Runner, tmp_path:
     run = crawl(site=site.url, root=tmp_path / "raw", settings=settings, patience=30)
     assert results(run) == expected
     assert run.row(f"{site.url}/a.xml")["reason"] == "HTTP 503: the server failed"
+
+
+@pytest.mark.service
+def test_an_archive_of_wget_is_read(serve: Any, crawl: Runner, tmp_path: Path) -> None:
+    names = ("robots.txt", "1.xml", "3.xml", "moved.xml", "broken.xml")
+    site = serve({**PAGES, "/robots.txt": robots(*(f"/{name}" for name in names[1:]))})
+    command = [
+        programs.wget(),
+        "--quiet",
+        "--warc-file=w",
+        "--output-document=all",
+        *(f"{site.url}/{name}" for name in names),
+    ]
+    subprocess.run(command, cwd=tmp_path, check=False)
+    first = crawl(site=site.url)
+    expected = sorted(first.locs), first.fates(site.url)
+    site.stop()
+    again = crawl(site=site.url, root=tmp_path / "w.warc.gz")
+    assert (sorted(again.locs), again.fates(site.url)) == expected
 
 
 def test_pages_are_archived_too(serve: Any, crawl: Runner, tmp_path: Path) -> None:

@@ -43,6 +43,13 @@ def systemd_analyze() -> str:
     return found
 
 
+def wget() -> str:
+    """Return the path of Wget."""
+    if (found := shutil.which("wget")) is None:
+        lacking("Wget", "apt-get install wget")
+    return found
+
+
 def tinyproxy() -> str:
     """Return the path of Tinyproxy."""
     if (found := shutil.which("tinyproxy")) is None:
