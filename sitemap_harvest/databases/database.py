@@ -21,6 +21,7 @@ _MODULES = {
     "postgresql": ("postgresql", "adbc_driver_postgresql"),
     "sqlite": ("sqlite", "adbc_driver_sqlite"),
     "duckdb": ("duckdb_file", "duckdb"),
+    "delta": ("delta_lake", "deltalake"),
 }
 _KEYS = {
     "urls": ("sitemap", "position"),

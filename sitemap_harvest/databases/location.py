@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from sitemap_harvest.errors import DatabaseError, there_is_no
 from sitemap_harvest.redact import without_login
 
-KINDS = ("postgresql", "sqlite", "duckdb")
+KINDS = ("postgresql", "sqlite", "duckdb", "delta")
 """The kinds of databases: names of formats, schemes of URIs and suffixes of files."""
 SCHEMES = {"postgres": "postgresql", "sqlite3": "sqlite"} | {kind: kind for kind in KINDS}
 """The kinds by the schemes of URIs."""
-_OWN = ("table", "schema", "mode", "key")
+_OWN = ("table", "schema", "mode", "key", "partition")
+_WITHOUT_SCHEMAS = {"sqlite": "SQLite", "delta": "Delta Lake"}
 _DRIVE = re.compile(r"/[A-Za-z]:")
 
 
@@ -38,7 +39,7 @@ class DatabaseLocation:
     kind: str
     """One of :data:`KINDS`."""
     address: str
-    """The path of a file, or the URI of a server."""
+    """The path of a file or, for ``delta``, a folder; or the URI of a server or an object store."""
     schema: str | None
     """The schema of the tables; ``None``: the default one."""
     table: str | None
@@ -46,11 +47,13 @@ class DatabaseLocation:
     mode: Mode
     key: tuple[str, ...]
     """The columns that identify a row for ``upsert``; none: those of the kind of the rows."""
+    partition: tuple[str, ...] = ()
+    """The columns whose values are folders of a new table, for ``delta``."""
 
     @property
     def is_server(self) -> bool:
-        """Whether the address is a URI, not the path of a file."""
-        return self.kind == "postgresql"
+        """Whether the address is a URI, not a path."""
+        return "://" in self.address
 
 
 def parse_location(uri: str, kind: str = "", *, default: Mode) -> DatabaseLocation:
@@ -73,21 +76,35 @@ def parse_location(uri: str, kind: str = "", *, default: Mode) -> DatabaseLocati
         raise DatabaseError(f"{shown}: {there_is_no('parameter', next(iter(others)), _OWN)}")
     else:
         address = base if is_path else _path(base)
+        if address != without_login(address):
+            raise DatabaseError(f"{shown}: remove the credentials, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
         if not address:
             raise DatabaseError(f"{shown}: the path of the file is missing, as in {found}:///data/urls.{found}")
+    names = _names(given, found, shown)
     mode = given.get("mode", default)
     if mode not in tuple(Mode):
         raise DatabaseError(f"{shown}: {there_is_no('mode', mode, Mode)}")
-    key = tuple(part.strip() for part in given.get("key", "").split(",") if part.strip())
+    key, partition = (_words(given.get(name, "")) for name in ("key", "partition"))
     if key and mode != Mode.UPSERT:
         raise DatabaseError(f"{shown}: the parameter key is for mode=upsert")
+    if partition and found != "delta":
+        raise DatabaseError(f"{shown}: the parameter partition is for Delta Lake")
+    return DatabaseLocation(kind=found, address=address, mode=Mode(mode), key=key, partition=partition, **names)
+
+
+def _names(given: dict[str, str], kind: str, shown: str) -> dict[str, str | None]:
+    """Return the names of the schema and the table. Raises :exc:`DatabaseError`."""
     names = {name: given.get(name) for name in ("schema", "table")}
     for name, value in names.items():
         if value is not None and (not value or "\0" in value):
             raise DatabaseError(f"{shown}: the parameter {name} is empty, or has a NUL character")
-    if names["schema"] and found == "sqlite":
-        raise DatabaseError(f"{shown}: SQLite has no schemas; remove the parameter schema")
-    return DatabaseLocation(kind=found, address=address, mode=Mode(mode), key=key, **names)
+    if names["schema"] and kind in _WITHOUT_SCHEMAS:
+        raise DatabaseError(f"{shown}: {_WITHOUT_SCHEMAS[kind]} has no schemas; remove the parameter schema")
+    return names
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _parameters(query: str, shown: str) -> tuple[dict[str, str], dict[str, str]]:

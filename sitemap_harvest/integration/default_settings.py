@@ -71,7 +71,7 @@ _PACKAGES = {"xlsx": ("xlsxwriter", "XlsxWriter")}  # by format: the module and 
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 """The suffixes of compressed outputs."""
 
-DATABASES = ("duckdb", "sqlite", "postgresql", "")
+DATABASES = ("duckdb", "sqlite", "postgresql", "delta", "")
 """The databases, as formats of outputs; without a format, the scheme of the URI tells."""
 
 FEED_EXPORTERS: dict[str, str] = (

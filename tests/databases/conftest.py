@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-FILES = ("duckdb", "sqlite")
+FILES = ("duckdb", "sqlite", "delta")
 KINDS = [*FILES, pytest.param("postgresql", marks=pytest.mark.service)]
 
 
@@ -33,5 +33,5 @@ def uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     with open_database(parse_location(base, default=Mode.APPEND)) as database:
         found = database._query("select schemaname, tablename from pg_tables where schemaname !~ '^(pg_|info)'", [])  # type: ignore[attr-defined]
         for schema, table in found:
-            database._execute(f"drop table {database._quote(schema)}.{database._quote(table)}")
-        database._commit()
+            database._execute(f"drop table {database._quote(schema)}.{database._quote(table)}")  # type: ignore[attr-defined]
+        database._commit()  # type: ignore[attr-defined]

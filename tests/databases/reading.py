@@ -7,10 +7,12 @@ import sqlite3
 from contextlib import closing
 from dataclasses import asdict
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 from adbc_driver_postgresql import dbapi
+from deltalake import DeltaTable
 
 from sitemap_harvest.databases import Mode, Rows, open_database, parse_location
 
@@ -68,10 +70,23 @@ def _of_postgresql(uri: str, query: str) -> list[Row]:
     return [_plain(_parsed(row)) for row in rows]
 
 
+def _of_delta(uri: str, query: str) -> list[Row]:
+    folder = parse_location(uri, default=Mode.APPEND).address
+    is_table = DeltaTable.is_deltatable(folder)
+    tables = {"urls": folder} if is_table else {path.name: str(path) for path in Path(folder).iterdir()}
+    with duckdb.connect() as connection:
+        connection.execute("set timezone = 'UTC'")
+        for name, path in tables.items():
+            connection.register(name, DeltaTable(path).to_pyarrow_dataset())
+        rows = connection.sql(query).to_arrow_table().to_pylist(maps_as_pydicts="strict")
+    return [_plain(row) for row in rows]
+
+
 _READERS: dict[str, Callable[[str, str], list[Row]]] = {
     "duckdb": _of_duckdb,
     "sqlite": _of_sqlite,
     "postgresql": _of_postgresql,
+    "delta": _of_delta,
 }
 _NESTED = {"alternates", "images", "videos", "news", "pagemap", "extra"}
 _FLAGS = {"lastmod_zoned", "mobile", "in_scope"}

@@ -107,8 +107,10 @@ class DatabaseStorage:
 
     def kept(self) -> list[Path]:
         """Copy the rows to Parquet files beside the database, or in the temporary folder; return their paths."""
-        folder = tempfile.gettempdir() if self.location.is_server else Path(self.location.address).parent
-        return [] if self._files is None else self._files.copied_to(Path(folder), self._run)
+        folder = Path(self.location.address).parent
+        if self.location.is_server or not folder.is_dir():
+            folder = Path(tempfile.gettempdir())
+        return [] if self._files is None else self._files.copied_to(folder, self._run)
 
     def store(self, file: IO[bytes]) -> None:
         """Remove the temporary files: :meth:`put` has written the rows."""

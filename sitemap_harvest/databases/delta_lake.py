@@ -1,0 +1,252 @@
+"""Delta Lake: tables that are folders of Parquet files with a log of commits, on a disk or in an object store.
+
+Protocol: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+Library: https://delta-io.github.io/delta-rs/
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder, Schema, WriterProperties, write_deltalake
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+
+from sitemap_harvest.databases.database import Database
+from sitemap_harvest.databases.location import Mode
+from sitemap_harvest.errors import DatabaseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sitemap_harvest.databases.database import Rows
+    from sitemap_harvest.databases.location import DatabaseLocation
+
+_MODES: dict[Mode, Literal["error", "append", "overwrite"]] = {
+    Mode.CREATE: "error",
+    Mode.APPEND: "append",
+    Mode.REPLACE: "overwrite",
+    Mode.UPSERT: "overwrite",  # with the rows that it keeps
+}
+_INSTANT = pa.timestamp("us", "UTC")
+_FILES = WriterProperties(compression="ZSTD", max_row_group_size=100_000)  # readers hold a row group in memory
+_BATCH_ROWS = 10_000
+_COLOR = re.compile(r"\x1b\[\d+m|↳")
+
+
+class DeltaFolder(Database):
+    """A folder that is a table; or, for several kinds of rows, whose folders are tables: one commit each."""
+
+    def __init__(self, location: DatabaseLocation) -> None:
+        """Open nothing yet: the tables are opened by name."""
+        super().__init__(location)
+        self._has_several = False
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+        self._options = {"allow_http": "true"} if endpoint.startswith("http://") else {}
+
+    def close(self) -> None:
+        """Do nothing: no table stays open."""
+
+    def check(self, tables: Mapping[str, pa.Schema]) -> None:
+        """Raise :exc:`DatabaseError` if rows with these schemas cannot be written to *tables*. Changes nothing."""
+        self._check_writable()
+        self._has_several = len(tables) > 1
+        if self._has_several and not self.location.table and self._opened(self.location.address) is not None:
+            raise DatabaseError(
+                f"{self._shown(self.location.address)} cannot hold several kinds of rows ({', '.join(tables)}), which "
+                "need a folder each; write to another folder, or emit one kind"
+            )
+        super().check(tables)
+        for name, schema in tables.items():
+            self._partitions(self._opened(self._named(name)), schema)
+
+    def load(self, tables: Mapping[str, Rows]) -> int:
+        """Write the rows of *tables*, each in one commit, and return their number. Raises :exc:`DatabaseError`."""
+        self.check({name: rows.schema for name, rows in tables.items()})
+        return sum(self._load(name, rows) for name, rows in tables.items())
+
+    def _load(self, name: str, rows: Rows) -> int:
+        written = 0
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal written
+            for batch in rows.batches:
+                written += len(batch)
+                yield _as(batch, schema)
+
+        schema = pa.schema([(field.name, _stored(field.type)) for field in rows.schema])
+        address, mode, batches = self._named(name), self.location.mode, counted()
+        table = self._opened(address)
+        if table is not None and mode is Mode.UPSERT:
+            key = self._key(name, schema)
+            stored = pa.schema(table.schema())
+            schema = pa.schema([*schema, *(field for field in stored if field.name not in schema.names)])
+            batches = self._upserted(table, batches, key, schema)
+        with self._errors():
+            write_deltalake(
+                address if table is None else table,
+                pa.RecordBatchReader.from_batches(schema, batches),
+                mode=_MODES[mode],
+                schema_mode="merge",
+                partition_by=self._partitions(table, schema),
+                storage_options=self._options,
+                writer_properties=_FILES,
+            )
+        return written
+
+    def _upserted(
+        self, table: DeltaTable, new: Iterator[pa.RecordBatch], key: tuple[str, ...], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the *new* rows, then those of *table* that have other values in the columns *key*.
+
+        ``DeltaTable.merge`` needs four times the memory, and refuses two rows with one key.
+        """
+        values = self._key_texts(key, schema)
+        used = [name for name in schema.names if name in {*key, "loc"}]
+        with duckdb.connect(config={"threads": 1, "memory_limit": "512MB"}) as connection:
+            connection.execute("set timezone = 'UTC'")
+            names = [f"key_{number}" for number in range(len(key))]
+            columns = ", ".join(f"{value} as {name}" for value, name in zip(values, names, strict=True))
+            connection.register("new_rows", schema.empty_table().select(used))
+            connection.execute(f"create temporary table keys as select {columns} from new_rows")  # noqa: S608 - quoted
+            for batch in new:
+                connection.register("new_rows", batch.select(used))
+                connection.execute(f"insert into keys select {columns} from new_rows")  # noqa: S608 - quoted
+                yield _as(batch, schema)
+            matches = " and ".join(f"{value} = {name}" for value, name in zip(values, names, strict=True))
+            # The library cannot read in the thread that pulls these rows, which is its own.
+            with ThreadPoolExecutor(1) as thread:
+                kept = thread.submit(self._rows_without, connection, table, matches, schema).result()
+                while (batch := thread.submit(next, kept, None).result()) is not None:
+                    yield _as(batch, schema)
+
+    def _rows_without(
+        self, connection: duckdb.DuckDBPyConnection, table: DeltaTable, matches: str, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the rows of *table* for which no key *matches*, with at least the columns of *schema*."""
+        stored = QueryBuilder().register("stored", table).execute("select * from stored")
+        reader = pa.RecordBatchReader.from_stream(stored)
+        connection.register("stored_rows", reader)
+        lacking = [name for name in schema.names if name not in reader.schema.names]
+        columns = ", ".join(["*", *(f"null as {self._quote(name)}" for name in lacking)])
+        old = f"select {columns} from stored_rows"  # noqa: S608 - quoted
+        query = f"select * from ({old}) where not exists (select 1 from keys where {matches})"  # noqa: S608 - quoted
+        return iter(connection.sql(query).to_arrow_reader(_BATCH_ROWS))
+
+    def _named(self, name: str) -> str:
+        folder = self.location.address
+        below = self.location.table or name
+        is_below = self.location.table or self._has_several or self._opened(f"{folder}/{below}") is not None
+        return f"{folder}/{below}" if is_below else folder
+
+    def _type(self, kind: pa.DataType) -> str:
+        return _type_text(Schema.from_arrow(pa.schema([("column", _stored(kind))])).fields[0].type)
+
+    def _columns(self, table: str) -> dict[str, str]:
+        opened = self._opened(table)
+        return {} if opened is None else {field.name: _type_text(field.type) for field in opened.schema().fields}
+
+    def _opened(self, address: str) -> DeltaTable | None:
+        """Return the table at *address*; ``None`` if there is none. Raises :exc:`DatabaseError`."""
+        with self._errors():
+            try:
+                return DeltaTable(address, storage_options=self._options)
+            except TableNotFoundError:
+                return None
+
+    def _partitions(self, table: DeltaTable | None, schema: pa.Schema) -> list[str]:
+        """Return the columns whose values are folders of *table*. Raises :exc:`DatabaseError`."""
+        wanted = list(self.location.partition)
+        if table is not None:
+            columns = table.metadata().partition_columns
+            if wanted and wanted != columns:
+                found = f"is partitioned by {', '.join(columns)}" if columns else "is not partitioned"
+                raise DatabaseError(f"partition={','.join(wanted)}: the table {found}; remove the parameter")
+            return columns
+        for column in wanted:
+            if column not in schema.names:
+                raise DatabaseError(
+                    f"partition={column}: the rows have no such column; they have {', '.join(schema.names)}"
+                )
+            if pa.types.is_nested(schema.field(column).type):
+                raise DatabaseError(f"partition={column}: rows cannot be partitioned by a nested column")
+        return wanted
+
+    def _check_writable(self) -> None:
+        if "://" in self.location.address:
+            return
+        path = Path(self.location.address).absolute()
+        folder = next(one for one in (path, *path.parents) if one.exists())
+        if not folder.is_dir():
+            raise DatabaseError(f"{self.location.address}: {folder} is a file, and must be a folder")
+        if not os.access(folder, os.W_OK):
+            raise DatabaseError(f"{self.location.address}: the folder {folder} is not writable")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except CommitFailedError as error:
+            raise DatabaseError(
+                f"{self.location.address}: another program has changed the table in the meantime: {_words(error)}"
+            ) from error
+        except Exception as error:  # the library raises it itself, not only classes of its own
+            raise DatabaseError(f"{self.location.address}: {_words(error)}") from error
+
+
+def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return *batch* with the columns of *schema*: those that it lacks are null."""
+    columns = [
+        _column(batch.column(name), kind) if name in batch.schema.names else pa.nulls(len(batch), kind)
+        for name, kind in zip(schema.names, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    storage = column.storage if isinstance(column.type, pa.JsonType) else column
+    return storage if storage.type == kind else storage.cast(kind)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column for values of the type *kind*. Nothing is required: later rows may lack it."""
+    if isinstance(kind, pa.JsonType) or pa.types.is_null(kind):
+        return pa.string()
+    if pa.types.is_timestamp(kind):
+        return _INSTANT
+    if pa.types.is_map(kind):
+        return pa.map_(_stored(kind.key_type), _stored(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_stored(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _stored(field.type)) for field in kind])
+    return kind
+
+
+def _type_text(kind: Any) -> str:
+    """Return a type of the library as SQL has it, without what is required."""
+    match kind.type:
+        case "array":
+            return f"array<{_type_text(kind.element_type)}>"
+        case "map":
+            return f"map<{_type_text(kind.key_type)}, {_type_text(kind.value_type)}>"
+        case "struct":
+            return f"struct<{', '.join(f'{field.name}: {_type_text(field.type)}' for field in kind.fields)}>"
+    return str(kind.type)
+
+
+def _words(error: Exception) -> str:
+    """Return the message of *error* in one line, without colors and tracebacks."""
+    text = str(error).partition(" Detail: Python exception")[0]
+    return " ".join(_COLOR.sub("", text).split())
+
+
+def open_at(location: DatabaseLocation) -> Database:
+    """Return the folder at *location*."""
+    return DeltaFolder(location)
