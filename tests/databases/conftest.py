@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-FILES = ("duckdb", "sqlite", "delta")
-KINDS = [*FILES, pytest.param("postgresql", marks=pytest.mark.service)]
+SQL_KINDS = ["duckdb", "sqlite", pytest.param("postgresql", marks=pytest.mark.service)]
 
 
 @pytest.fixture(scope="session")
@@ -23,10 +22,20 @@ def server() -> Iterator[str]:
     yield from postgresql()
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*SQL_KINDS, "delta"])
+def any_uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Return the URI of an empty database of any kind."""
+    yield from _empty(request, tmp_path)
+
+
+@pytest.fixture(params=SQL_KINDS)
 def uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Return the URI of an empty database."""
-    if request.param in FILES:
+    """Return the URI of an empty database with SQL."""
+    yield from _empty(request, tmp_path)
+
+
+def _empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param != "postgresql":
         yield f"{request.param}:{tmp_path}/it's 1%20.db"
         return
     yield (base := request.getfixturevalue("server"))

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@pytest.fixture
+def uri(any_uri: str) -> str:
+    return any_uri
+
+
 HOSTILE = 'a"; drop table urls; --'
 
 

@@ -294,7 +294,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     def _finish(self, slot: feedexport.FeedSlot) -> str | None:
         """End the export to *slot*, and log the rows that it lost. Returns why it is not stored; ``None`` if it is."""
-        reason = None
+        reason, is_empty = None, not slot.itemcount
         try:
             slot.finish_exporting()
         except WRITE_ERRORS:
@@ -309,7 +309,7 @@ class FeedExporter(feedexport.FeedExporter):
             self.is_whole = False
             lost.log(slot, self.crawler)
             slot.itemcount -= lost.count
-        return reason if slot.itemcount else "none of its items can be written"
+        return reason if slot.itemcount or is_empty else "none of its items can be written"
 
     def _report_missing(self, slot: feedexport.FeedSlot) -> None:
         """Log the fields to export that no item in the file of *slot* has, once for each output."""
