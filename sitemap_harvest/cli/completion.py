@@ -28,7 +28,9 @@ EPILOG = (
     f"To enable completion in this bash: source <({PROGRAM} completion bash)\nExit codes: 0 success; 2 wrong usage."
 )
 _SHELLS = ("bash", "zsh", "fish")
-_FILES = {"FILE": shtab.FILE, "TARGET": shtab.FILE, "FOLDER": shtab.DIRECTORY, "S": shtab.DIRECTORY}
+_FILES = dict.fromkeys(("FILE", "TARGET", "DATABASE", "PATH"), shtab.FILE) | dict.fromkeys(
+    ("FOLDER", "S"), shtab.DIRECTORY
+)
 _WORDS: dict[str, Iterable[str]] = {
     "SEVERITY": [*Severity, "never"],
     "LEVEL": ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"],

@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DATABASE",
         help="the database: a file (seo.duckdb, seo.sqlite), or a server (postgresql://me@localhost/seo)",
     )
-    parser.add_argument("sites", nargs="*", metavar="SITE", help="only these sites")
+    parser.add_argument("sites", nargs="*", default=[], metavar="SITE", help="only these sites")
     output.add_store(parser)
     parser.add_argument("--full", action="store_true", help="write all runs in the store, also those exported before")
 

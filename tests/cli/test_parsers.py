@@ -184,6 +184,7 @@ def test_the_versions_are_those_of_the_package_scrapy_and_python(option, capsys)
             id="contradiction",
         ),
         pytest.param(["query"], "the following arguments are required: SQL", id="no-query"),
+        pytest.param(["export"], "the following arguments are required: DATABASE", id="no-database"),
         pytest.param(["crawl", "--\x1b[2J"], r"unknown option --\x1b[2J", id="escaped"),
     ],
 )  # fmt: skip
