@@ -179,10 +179,10 @@ def _crawl(
     """Crawl the targets into a store, a temporary one unless the user names one, and audit them."""
     given = {"emit": "none", **probe, **opts.spargs}
     if opts.at != "latest":
-        given["at"] = opts.at
+        if "root" not in given:
+            raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
+        given["at"] = opts.at  # of an archive
     config = RunConfig.of(arguments_of(opts.targets, given), needs_target=False)
-    if config.at is not None:
-        raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
     if not config.candidates:
         message = f"nothing to audit: give {TARGET}; or --store S to audit stored snapshots"
         raise ArgumentError("TARGET", None, TARGET, message=message)
