@@ -21,8 +21,8 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.document_records import ON_THE_WAY, STATUS_WORDS, outcome_of_status
 from sitemap_harvest.escape import escape_log
-from sitemap_harvest.integration.archives import NotArchivedError
 from sitemap_harvest.integration.guards import PrivateAddressError
+from sitemap_harvest.integration.replay import NotArchivedError
 from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Cause, Outcome
 from sitemap_harvest.redact import without_passwords

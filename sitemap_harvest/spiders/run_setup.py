@@ -10,11 +10,12 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.arguments import check_details, check_store
 from sitemap_harvest.config.settings import ALWAYS, FALLBACK, NEVER
 from sitemap_harvest.errors import ArgumentError
-from sitemap_harvest.integration.archives import ReplayMiddleware, open_archive, open_captures
+from sitemap_harvest.integration.archiver import open_archive
 from sitemap_harvest.integration.default_settings import bring_outputs
 from sitemap_harvest.integration.guards import allow_named, enable_guards, send_site_headers
 from sitemap_harvest.integration.items.output_checks import check_outputs
 from sitemap_harvest.integration.middlewares import LocalFilesMiddleware
+from sitemap_harvest.integration.replay import ReplayMiddleware, open_captures
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import check_reporting
 from sitemap_harvest.spiders.start_requests import CLOSEST_TO_THE_SPIDER, StartRequestsMiddleware
@@ -66,7 +67,6 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
         root = str(config.root)
         message = f"argument root={root!r}: it needs the sitemap_harvest add-on, which is missing from ADDONS"
         raise ArgumentError("root", root, "given in a project with the add-on", message=message)
-    run.captures, run.archiver = open_captures(config), open_archive(crawler, run, config)
     if run.browser_mode != NEVER:
         from sitemap_harvest.browser.setup import check_browser
 
@@ -74,6 +74,7 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
     store = config.store or run.options.store
     check_store(config, store)
     check_details(config.details)
+    run.captures, run.archiver = open_captures(config), open_archive(crawler, run, config)
     if store is None and (config.audits or config.probe is not None):
         run.temporary_store = TemporaryDirectory(prefix="sitemap-harvest-")
         store = run.temporary_store.name

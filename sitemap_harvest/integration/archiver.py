@@ -1,4 +1,4 @@
-"""Web archives of a run: writes what is downloaded into one, or responds to requests with one."""
+"""``DownloadArchiver``: writes the responses that a run receives into its web archive."""
 
 from __future__ import annotations
 
@@ -9,38 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.core.downloader.handlers import DownloadHandlers
-from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Headers, Response
-from scrapy.responsetypes import responsetypes
 from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import deferred_from_coro
 
 from sitemap_harvest.config.arguments import ARGUMENTS
-from sitemap_harvest.discovery.candidate import NotFetched
-from sitemap_harvest.engine.interfaces import Transfer
 from sitemap_harvest.engine.run_state import fields
-from sitemap_harvest.errors import ArchiveError, ArgumentError
+from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.files import check_place
-from sitemap_harvest.integration.guards import added_headers, address_policy_of, refused
-from sitemap_harvest.integration.spider_attributes import CrawlerComponent, run_of
-from sitemap_harvest.integration.transfers import note_transfer, transfer_of
-from sitemap_harvest.model import Cause, Outcome
+from sitemap_harvest.integration.default_settings import PLAIN
+from sitemap_harvest.integration.guards import added_headers
+from sitemap_harvest.integration.transfers import transfer_of
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Request
+    from scrapy.http import Headers, Request, Response
 
-    from sitemap_harvest.archive.captures import Capture, Captures
     from sitemap_harvest.archive.writer import ArchiveWriter
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.engine.run_state import RunState
 
 logger = logging.getLogger(__name__)
 
-CUT = "dataloss"
-"""Scrapy's flag of a response whose connection ended early."""
-_CONDITIONS = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+_CUT = "dataloss"  # Scrapy's flag of a response whose connection ended early
 
 
 class DownloadArchiver:
@@ -54,6 +45,7 @@ class DownloadArchiver:
         """Write all that the download handlers download from now on, as it was received."""
         handlers = getattr(self._crawler.engine.downloader, "handlers", None)
         if not isinstance(handlers, DownloadHandlers):
+            logger.warning("Nothing is archived: the downloader of the project has no download handlers")
             return
         download = handlers.download_request_async
 
@@ -80,8 +72,8 @@ class DownloadArchiver:
             return  # a response to HEAD would replace one with a body, and the body of POST may be a login
         from sitemap_harvest.archive.writer import Exchange  # few runs write an archive
 
-        if truncated is None and {CUT, "download_stopped"} & {*response.flags}:
-            truncated = "disconnect" if CUT in response.flags else "unspecified"
+        if truncated is None and {_CUT, "download_stopped"} & {*response.flags}:
+            truncated = "disconnect" if _CUT in response.flags else "unspecified"
         secret = {name.lower().encode() for name in added_headers(request)}
         transfer = transfer_of(request)
         at = datetime.now(UTC) if transfer is None else datetime.fromtimestamp(transfer.sent_at, UTC)
@@ -140,89 +132,11 @@ def open_archive(crawler: Crawler, run: RunState, config: RunConfig) -> Download
     known = Captures(files_of(folder))
     arguments = {name: without_login(str(value)) for name, value in run.arguments.items() if name in ARGUMENTS}
     info = {
-        "software": crawler.settings["USER_AGENT"],
+        "software": PLAIN["USER_AGENT"],
         "isPartOf": run.run_id,
         "arguments": json.dumps(arguments),
     }
     return DownloadArchiver(crawler, ArchiveWriter(folder, run.run_id, info, last=known.last))
-
-
-def open_captures(config: RunConfig) -> Captures | None:
-    """Return the archive that replaces the network; ``None`` without one. Raises :exc:`ArgumentError`."""
-    if config.replay is None:
-        return None
-    from sitemap_harvest.archive.captures import Captures  # few runs read an archive
-    from sitemap_harvest.archive.files import files_of
-
-    begin, until = f"argument root={str(config.replay)!r}", config.replay_until
-    try:
-        captures = Captures(files_of(config.replay), until=until)
-    except ArchiveError as error:
-        raise ArgumentError("root", str(config.replay), "an archive", message=f"{begin}: {error}") from error
-    if not len(captures):
-        words = "" if until is None else f" from {until:%Y-%m-%d %H:%M:%S} UTC or before"
-        message = f"{begin}: the archive has no response{words}"
-        raise ArgumentError("root", str(config.replay), "an archive with responses", message=message)
-    logger.info("The archive %s has %s responses", config.replay, f"{len(captures):,}", extra=fields("archive"))
-    return captures
-
-
-class NotArchivedError(IgnoreRequest):
-    """The archive that replaces the network has no response to a request."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.refusal = NotFetched(Outcome.FAILED, reason, Cause.NOT_ARCHIVED)
-        """The outcome of the document, and the reason."""
-
-
-class ReplayMiddleware(CrawlerComponent):
-    """Downloader middleware: responds to every web request with the archive that replaces the network."""
-
-    async def process_request(self, request: Request) -> Response | None:
-        """Respond to *request* as the server did. Raises :exc:`NotArchivedError`."""
-        run = run_of(self._crawler.spider)
-        if run is None or run.captures is None or not request.url.startswith("http"):
-            return None
-        from sitemap_harvest.archive.captures import NoCaptureError  # loaded already
-
-        most = request.meta.get("download_maxsize", self._crawler.settings.getint("DOWNLOAD_MAXSIZE"))
-        try:
-            capture = await run_in_thread(run.captures.find, request.url, most)
-        except NoCaptureError as error:
-            if refusal := address_policy_of(self._crawler).refuse_url(request.url):  # so it was not requested
-                raise refused(self._crawler, request, refusal) from error
-            raise NotArchivedError(str(error)) from error
-        request.meta.update(dict.fromkeys(("dont_cache", "dont_retry"), True))
-        note_transfer(request, Transfer(capture.at.timestamp(), None))
-        return _response(request, capture, most)
-
-
-def _response(request: Request, capture: Capture, most: int) -> Response:
-    """Return *capture* as the response to *request*. Raises :exc:`IgnoreRequest` if it has more than *most* bytes."""
-    if capture.not_modified is not None and _is_met(request, capture):
-        capture = capture.not_modified
-    elif capture.status == 304 and not any(name in request.headers for name, _ in _CONDITIONS):
-        raise NotArchivedError("the archive has only a capture of it that refers to an earlier one, which is missing")
-    if (most and len(capture.body) > most) or (capture.truncated == "length" and not capture.body):
-        raise IgnoreRequest(f"{request.url} is larger than DOWNLOAD_MAXSIZE ({most} bytes)")
-    headers = Headers()
-    for name, value in capture.headers:
-        headers.appendlist(name.encode("latin-1"), value.encode("latin-1"))
-    body = b"" if request.method == "HEAD" else capture.body
-    kind = responsetypes.from_args(headers=headers, url=request.url, body=body)
-    flags = [CUT] if capture.truncated else []
-    return kind(request.url, status=capture.status, headers=headers, body=body, flags=flags)
-
-
-def _is_met(request: Request, capture: Capture) -> bool:
-    """Whether *request* has conditions, and the document of *capture* meets them."""
-    given = [
-        ((request.headers[name] or b"").decode("latin-1"), capture.header(header))
-        for name, header in _CONDITIONS
-        if name in request.headers
-    ]
-    return bool(given) and all(value == known for value, known in given)
 
 
 def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
