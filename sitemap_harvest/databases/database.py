@@ -35,7 +35,7 @@ COMMENT = b"comment"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one kind: record batches with one schema, which are read once."""
+    """Rows of one kind: record batches with one schema. Only Delta Lake may read them more than once."""
 
     schema: pa.Schema
     """Its metadata and that of its fields may have a :data:`COMMENT`, for databases that store comments."""

@@ -122,29 +122,47 @@ def test_a_check_changes_nothing(folder: Path) -> None:
     assert not folder.exists()
 
 
-def other_writer(folder: Path, mode: str) -> Iterator[pa.RecordBatch]:
-    """Yield a row, and the next after another program has written to the same table."""
-    yield urls(entry(10)).arrow
-    code = f"from tests.databases.test_delta_lake import *; load('delta:{folder}', '{mode}', urls=urls(entry(20)))"
-    subprocess.run([sys.executable, "-c", code], check=True)
-    yield urls(entry(11)).arrow
+class Contended:
+    """Rows that can be read more than once; another program writes to the table while they are read first."""
+
+    def __init__(self, folder: Path, mode: str) -> None:
+        self.code = (
+            f"from tests.databases.test_delta_lake import *; load('delta:{folder}', '{mode}', urls=urls(entry(20)))"
+        )
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        yield urls(entry(10)).arrow
+        if self.code:
+            subprocess.run([sys.executable, "-c", self.code], check=True)
+            self.code = ""
+        yield urls(entry(11)).arrow
 
 
-def test_appends_at_the_same_time_are_all_kept(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("mode", "other", "wanted"),
+    [
+        pytest.param("append", "append", [1, 10, 11, 20], id="append-append"),
+        pytest.param("append", "replace", [10, 11, 20], id="append-replace"),
+        pytest.param("replace", "replace", [10, 11], id="replace-replace"),
+        pytest.param("upsert", "replace", [10, 11, 20], id="upsert-replace"),
+    ],
+)
+def test_a_run_writes_again_if_another_has_changed_the_table(
+    folder: Path, mode: str, other: str, wanted: list[int]
+) -> None:
     load(f"delta:{folder}", "append", urls=urls(entry(1)))
-    with open_database(parse_location(f"delta:{folder}", default=Mode.APPEND)) as database:
-        database.load({"urls": Rows(UrlBatch.schema(), other_writer(folder, "append"))})
-    assert positions(folder) == [1, 10, 11, 20]
+    with open_database(parse_location(f"delta:{folder}", default=Mode(mode))) as database:
+        assert database.load({"urls": Rows(UrlBatch.schema(), Contended(folder, other))}) == 2
+    assert positions(folder) == wanted
 
 
-@pytest.mark.parametrize("mode", ["replace", "upsert"])
-def test_of_two_that_replace_rows_at_the_same_time_the_second_is_refused(folder: Path, mode: str) -> None:
+def test_rows_that_can_be_read_once_are_refused_then(folder: Path) -> None:
     load(f"delta:{folder}", "append", urls=urls(entry(1)))
     with (
-        open_database(parse_location(f"delta:{folder}", default=Mode(mode))) as database,
+        open_database(parse_location(f"delta:{folder}", default=Mode.REPLACE)) as database,
         pytest.raises(DatabaseError, match="another program has changed the table in the meantime"),
     ):
-        database.load({"urls": Rows(UrlBatch.schema(), other_writer(folder, "replace"))})
+        database.load({"urls": Rows(UrlBatch.schema(), iter(Contended(folder, "replace")))})
     assert positions(folder) == [20]
 
 

@@ -20,12 +20,23 @@ from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from pyarrow.parquet import ParquetFile
     from scrapy import Spider
 
 _NAMES = {kind: name for name, kind in EMIT.items()}
 _BATCH_ROWS = 10_000
+
+
+class _Batches:
+    """The rows of a Parquet file, which can be read more than once."""
+
+    def __init__(self, file: ParquetFile) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self._file.iter_batches(_BATCH_ROWS)  # type: ignore[no-any-return]  # pyarrow has no types
 
 
 class RowFiles:
@@ -47,7 +58,7 @@ class RowFiles:
         from pyarrow.parquet import ParquetFile  # other outputs do not need it
 
         files = {name: ParquetFile(file) for name, file in self._files.items()}
-        return {name: Rows(file.schema_arrow, file.iter_batches(_BATCH_ROWS)) for name, file in files.items()}
+        return {name: Rows(file.schema_arrow, _Batches(file)) for name, file in files.items()}
 
     def copied_to(self, folder: Path, run: str) -> list[Path]:
         """Copy the files to *folder*, and return their paths. Raises :exc:`OSError`."""
