@@ -39,6 +39,7 @@ _INSTANT = pa.timestamp("us", "UTC")
 _FILES = WriterProperties(compression="ZSTD", max_row_group_size=100_000)  # readers hold a row group in memory
 _ATTEMPTS = 10  # of so many programs that change a table at once, each one succeeds
 _BATCH_ROWS = 10_000
+_ANSWER = re.compile(r"<Code>(.*?)</Code><Message>(.*?)</Message>")  # of an object store
 _COLOR = re.compile(r"\x1b\[\d+m|↳")
 
 
@@ -259,6 +260,8 @@ def _type_text(kind: Any) -> str:
 def _words(error: Exception) -> str:
     """Return the message of *error* in one line, without colors and tracebacks."""
     text = str(error).partition(" Detail: Python exception")[0]
+    if answer := _ANSWER.search(text):
+        return ": ".join(answer.groups())
     return " ".join(_COLOR.sub("", text).split())
 
 

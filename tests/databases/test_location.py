@@ -24,6 +24,13 @@ def location(kind: str, address: str, **others: Any) -> DatabaseLocation:
         pytest.param("sqlite3:u.db", "", location("sqlite", "u.db"), id="relative"),
         pytest.param("sqlite://u.db", "", location("sqlite", "u.db"), id="relative-with-slashes"),
         pytest.param("duckdb:///C:/data/u%20v.db", "", location("duckdb", "C:/data/u v.db"), id="drive"),
+        pytest.param("delta:///data/urls", "", location("delta", "/data/urls"), id="folder"),
+        pytest.param(
+            "s3://bucket/urls?partition=site,sitemap",
+            "delta",
+            location("delta", "s3://bucket/urls", partition=("site", "sitemap")),
+            id="object-store",
+        ),
         pytest.param("C:\\u.duckdb", "duckdb", location("duckdb", "C:\\u.duckdb"), id="path-of-windows"),
         pytest.param("postgres://db/seo", "", location("postgresql", "postgresql://db/seo"), id="short-scheme"),
         pytest.param(
@@ -55,6 +62,8 @@ def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
         pytest.param("sqlite:u.db?table=", "the parameter table is empty", id="empty"),
         pytest.param("sqlite:u.db?table=a%00", "has a NUL character", id="nul"),
         pytest.param("sqlite:u.db?schema=a", "SQLite has no schemas", id="schema"),
+        pytest.param("delta:u?schema=a", "Delta Lake has no schemas", id="schema-of-a-folder"),
+        pytest.param("sqlite:u.db?partition=a", "the parameter partition is for Delta Lake", id="partition"),
         pytest.param("duckdb:u.db?key=site", "the parameter key is for mode=upsert", id="key"),
         pytest.param("postgresql:seo", "it must begin with postgresql://", id="no-host"),
     ],
