@@ -50,8 +50,10 @@ class DeltaFolder(Database):
         """Open nothing yet: the tables are opened by name."""
         super().__init__(location)
         self._has_several = False
-        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-        self._options = {"allow_http": "true"} if endpoint.startswith("http://") else {}
+        is_s3 = location.address.startswith(("s3://", "s3a://"))
+        self._options = {"conditional_put": "etag"} if is_s3 else {}
+        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+            self._options["allow_http"] = "true"
 
     def close(self) -> None:
         """Do nothing: no table stays open."""
