@@ -35,7 +35,7 @@ NOT_RUN = {
     "pass-a-browser-challenge": ["it installs a package of the system", "it downloads a browser"],
     "from-ultimate-sitemap-parser": ["ultimate-sitemap-parser is not installed"] * 3,
     "use-in-a-notebook": ["it installs packages into the environment of the tests"],
-    "write-to-databases": ["needs a PostgreSQL server"],
+    "write-to-databases": ["needs a PostgreSQL server", "needs credentials of an object store"],
     "from-advertools": ["advertools is not installed"] * 2,
 }
 """The blocks that are not run, with their reasons, page by page."""
