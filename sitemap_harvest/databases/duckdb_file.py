@@ -37,7 +37,7 @@ class DuckDbFile(SqlDatabase):
         super().__init__(location)
         with self._errors():
             # One thread, and some memory beyond which it writes to disk: a crawl may run beside others.
-            self._connection = duckdb.connect(location.address, config={"threads": 1, "memory_limit": "512MB"})
+            self._connection = duckdb.connect(location.address, config={"threads": 1, "memory_limit": "256MB"})
             self._connection.execute("set timezone = 'UTC'")
 
     def close(self) -> None:

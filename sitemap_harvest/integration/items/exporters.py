@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import IO
 
-    from pyarrow.parquet import ParquetWriter
-
 
 logger = logging.getLogger(__name__)
 
@@ -406,7 +404,7 @@ class ParquetExporter(TypedExporter):
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)
         self._kind: type[Batch[Any]] | None = None
-        self._writer: ParquetWriter | None = None
+        self._writer: Any = None
         self._group: list[pa.RecordBatch] = []
         self._group_rows = 0
         self._others: list[dict[str, Any]] = []
@@ -416,10 +414,10 @@ class ParquetExporter(TypedExporter):
         """Write the buffered rows, and the end of the file."""
         self._flush()
         self._write_others()
-        writer = self._opened(pa.schema([]))
+        self._open(pa.schema([]))
         if self._group:
-            self._write_group(writer)
-        writer.close()
+            self._write_group()
+        self._writer.close()
 
     def _write(self, batch: Batch[Any]) -> None:
         columns = self._columns(batch)
@@ -435,20 +433,20 @@ class ParquetExporter(TypedExporter):
         """Keep *columns* for the next group of rows. *kind*: that of the rows; ``None`` for other items."""
         if self._writer is None:
             self._kind = kind
-        writer = self._opened(columns.schema)
-        if columns.schema != writer.schema:
+        self._open(columns.schema)
+        if columns.schema != self._schema:
             if kind is not self._kind:
                 self._leave_out(columns.schema.names)
                 return
-            columns = self._fitted({name: columns[name] for name in columns.schema.names}, writer.schema)
+            columns = self._fitted({name: columns[name] for name in columns.schema.names}, self._schema)
         self._group.append(columns)
         self._group_rows += columns.num_rows
         if self._group_rows >= _GROUP_ROWS:
-            self._write_group(writer)
+            self._write_group()
 
-    def _write_group(self, writer: ParquetWriter) -> None:
+    def _write_group(self) -> None:
         group, self._group, self._group_rows = self._group, [], 0
-        writer.write_table(pa.Table.from_batches(group, writer.schema))
+        self._writer.write_table(pa.Table.from_batches(group, self._schema))
 
     def _leave_out(self, columns: Iterable[str]) -> None:
         if not self._has_left_out:
@@ -456,20 +454,21 @@ class ParquetExporter(TypedExporter):
             logger.error(
                 "A Parquet file can hold only one kind of item. This one has the columns %s; items with the columns %s "
                 "are left out: give each kind its own feed with item_classes",
-                ", ".join(self._writer.schema.names if self._writer else ()),
+                ", ".join(self._schema.names if self._writer else ()),
                 ", ".join(columns),
             )
 
-    def _opened(self, schema: pa.Schema) -> ParquetWriter:
-        """Return the writer; the first call creates it, with the columns of *schema*."""
+    def _open(self, schema: pa.Schema) -> None:
+        """Create the writer at the first call, with the columns of *schema*."""
         if self._writer is None:
-            from pyarrow.parquet import ParquetWriter  # other formats do not need it
+            self._schema = typed(schema)
+            self._writer = self._new_writer(self._schema)
 
-            few = [
-                name for name in _FEW_VALUES if name in schema.names and not pa.types.is_nested(schema.field(name).type)
-            ]
-            self._writer = ParquetWriter(self._file, typed(schema), compression="zstd", use_dictionary=few or False)
-        return self._writer
+    def _new_writer(self, schema: pa.Schema) -> Any:
+        from pyarrow.parquet import ParquetWriter  # other formats do not need it
+
+        few = [name for name in _FEW_VALUES if name in schema.names and not pa.types.is_nested(schema.field(name).type)]
+        return ParquetWriter(self._file, schema, compression="zstd", use_dictionary=few or False)
 
     def _write_changed(self, rows: list[Any]) -> None:
         if self._writer is None and not self._others:
@@ -486,7 +485,7 @@ class ParquetExporter(TypedExporter):
     def _write_others(self) -> None:
         items, self._others = self._others, []
         if self._writer is not None:
-            items = self._fitting(items, self._writer.schema)
+            items = self._fitting(items, self._schema)
         if not items:
             return
         names = dict.fromkeys(name for item in items for name in item)
@@ -494,7 +493,7 @@ class ParquetExporter(TypedExporter):
         if self._writer is None:
             self._keep(pa.RecordBatch.from_pydict({name: added_column(columns[name]) for name in names}), None)
         else:
-            self._keep(self._fitted_values(columns, self._writer.schema), self._kind)
+            self._keep(self._fitted_values(columns, self._schema), self._kind)
 
     def _fitted_values(self, columns: Mapping[str, list[Any]], schema: pa.Schema) -> pa.RecordBatch:
         """Return *columns* with the names and types of *schema*, and count values that do not fit."""
