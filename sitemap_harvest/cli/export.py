@@ -39,7 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "database",
         metavar="DATABASE",
-        help="the database: a file (seo.duckdb, seo.sqlite), or a server (postgresql://me@localhost/seo)",
+        help="the database: a file (seo.duckdb, seo.sqlite), a server (postgresql://me@localhost/seo), or a "
+        "folder of Delta tables (delta:///data/seo)",
     )
     parser.add_argument("sites", nargs="*", default=[], metavar="SITE", help="only these sites")
     output.add_store(parser)
@@ -51,7 +52,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     location = _location(opts.database)
     store = output.store_of(opts, settings)
     named = list({history.site: history for history in map(store.site, opts.sites)}.values())
-    if not location.is_server:
+    if not location.is_server and "://" not in location.address:
         output.make_folder("DATABASE", opts.database, location.address)
     with open_database(location) as database, _progress() as progress:
         task = progress.add_task("", total=len(named) or store.size(), rows=0)
@@ -85,8 +86,8 @@ def _location(given: str) -> DatabaseLocation:
     """Return the location of the database *given*. Raises :exc:`DatabaseError`."""
     kind = SCHEMES.get(Path(given.partition("?")[0]).suffix[1:].lower(), "")
     location = parse_location(given, kind, default=Mode.APPEND)
-    if location.table or location.mode is not Mode.APPEND:
-        message = "an export has no parameters table, mode and key; remove them (schema=NAME is valid)"
+    if location.table or location.partition or location.mode is not Mode.APPEND:
+        message = "an export has no parameters table, mode, key and partition; remove them"
         raise DatabaseError(f"{without_login(given)}: {message}")
     return location
 

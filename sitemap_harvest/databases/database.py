@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -13,7 +14,8 @@ from sitemap_harvest.databases.location import Mode
 from sitemap_harvest.errors import DatabaseError, MissingPackageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from sitemap_harvest.databases.location import DatabaseLocation
 
@@ -48,6 +50,9 @@ class Rows:
 
 class Database(ABC):
     """A database that is open for writing. A context manager, which closes it."""
+
+    has_transactions = True
+    """Whether a transaction writes several tables; else each table is written for itself."""
 
     def __init__(self, location: DatabaseLocation) -> None:
         """Open the database, or create its file. Raises :exc:`DatabaseError`."""
@@ -126,6 +131,28 @@ class Database(ABC):
         return '"' + name.replace('"', '""') + '"'
 
     @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Begin a transaction, and commit it unless an exception is raised. Raises :exc:`DatabaseError`."""
+
+    @abstractmethod
+    def lock(self, name: str) -> None:
+        """Wait until no other program writes the table *name*, which need not exist, and keep others from it.
+
+        Until the end of the transaction.
+        """
+
+    @abstractmethod
+    def select(self, name: str, columns: Sequence[str], key: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return *columns* of the rows of the table *name* whose column *key* has one of *values*."""
+
+    @abstractmethod
+    def write(self, name: str, rows: Rows) -> int:
+        """Write *rows* to the table *name* within a transaction, and return their number.
+
+        Raises :exc:`DatabaseError`, and what the iteration over the rows raises.
+        """
+
+    @abstractmethod
     def load(self, tables: Mapping[str, Rows]) -> int:
         """Write the rows of *tables*, and return their number. Raises :exc:`DatabaseError`."""
 
@@ -140,6 +167,29 @@ class Database(ABC):
     @abstractmethod
     def _columns(self, table: str) -> dict[str, str]:
         """Return the types of the columns of *table* by name; none if there is no such table."""
+
+
+@contextmanager
+def raising_as_it_was(rows: Rows) -> Iterator[Rows]:
+    """Yield *rows*; an exception that their iteration raises leaves the block as it was.
+
+    Of other exceptions within it, drivers keep only the text.
+    """
+    raised: list[BaseException] = []
+    try:
+        yield replace(rows, batches=_watched(rows.batches, raised))
+    except BaseException:
+        if raised:
+            raise raised[0] from None
+        raise
+
+
+def _watched(batches: Iterable[pa.RecordBatch], raised: list[BaseException]) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from batches
+    except BaseException as error:
+        raised.append(error)
+        raise
 
 
 def open_database(location: DatabaseLocation) -> Database:

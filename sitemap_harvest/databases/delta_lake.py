@@ -19,12 +19,12 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, Schema, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from sitemap_harvest.databases.database import Database
+from sitemap_harvest.databases.database import Database, raising_as_it_was
 from sitemap_harvest.databases.location import Mode
 from sitemap_harvest.errors import DatabaseError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sitemap_harvest.databases.database import Rows
     from sitemap_harvest.databases.location import DatabaseLocation
@@ -45,6 +45,8 @@ _COLOR = re.compile(r"\x1b\[\d+m|↳")
 
 class DeltaFolder(Database):
     """A folder that is a table; or, for several kinds of rows, whose folders are tables: one commit each."""
+
+    has_transactions = False
 
     def __init__(self, location: DatabaseLocation) -> None:
         """Open nothing yet: the tables are opened by name."""
@@ -70,6 +72,30 @@ class DeltaFolder(Database):
         super().check(tables)
         for name, schema in tables.items():
             self._partitions(self._opened(self._named(name)), schema)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Do nothing: each table has commits of its own."""
+        yield
+
+    def lock(self, name: str) -> None:
+        """Do nothing: a commit fails if another program has changed the same rows in the meantime."""
+
+    def select(self, name: str, columns: Sequence[str], key: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return *columns* of the rows whose column *key* has one of *values*."""
+        wanted = ", ".join(map(self._quote, columns))
+        query = f"select {wanted} from stored where {self._quote(key)} in ({_literals(values)})"  # noqa: S608 - quoted
+        if (table := self._opened(self._named(name))) is None:
+            return []
+        with self._errors():
+            found = QueryBuilder().register("stored", table).execute(query)
+            rows = pa.RecordBatchReader.from_stream(found).read_all()
+        return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+
+    def write(self, name: str, rows: Rows) -> int:
+        """Write *rows* to the table *name*, and return their number."""
+        with raising_as_it_was(rows) as watched:
+            return self._load(name, watched)
 
     def load(self, tables: Mapping[str, Rows]) -> int:
         """Write the rows of *tables*, each in one commit, and return their number. Raises :exc:`DatabaseError`."""
@@ -105,10 +131,13 @@ class DeltaFolder(Database):
             stored = pa.schema(table.schema())
             schema = pa.schema([*schema, *(field for field in stored if field.name not in schema.names)])
             batches = self._upserted(table, batches, key, schema)
+        options: dict[str, Any] = {"mode": _MODES[mode]}
+        if table is not None and rows.replaced is not None:
+            options = {"mode": "overwrite", "predicate": _predicate(rows.replaced)}
         write_deltalake(
             address if table is None else table,
             pa.RecordBatchReader.from_batches(schema, batches),
-            mode=_MODES[mode],
+            **options,
             schema_mode="merge",
             partition_by=self._partitions(table, schema),
             storage_options=self._options,
@@ -216,6 +245,23 @@ class DeltaFolder(Database):
             ) from error
         except Exception as error:  # the library raises it itself, not only classes of its own
             raise DatabaseError(f"{self.location.address}: {_words(error)}") from error
+
+
+def _predicate(replaced: pa.RecordBatch) -> str:
+    """Return the condition that rows have the values of one of *replaced* in its one or two columns."""
+    first, *second = replaced.schema.names
+    if not second:
+        return f"{first} in ({_literals(replaced.column(0).to_pylist())})"
+    found: dict[str, list[str]] = {}
+    for one, other in zip(*(column.to_pylist() for column in replaced.columns), strict=True):
+        found.setdefault(one, []).append(other)
+    return " or ".join(
+        f"({first} = {_literals([one])} and {second[0]} in ({_literals(others)}))" for one, others in found.items()
+    )
+
+
+def _literals(texts: Iterable[str]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in texts)
 
 
 def _as(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

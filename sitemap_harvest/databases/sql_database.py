@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sitemap_harvest.databases.database import COMMENT, Database
+from sitemap_harvest.databases.database import COMMENT, Database, raising_as_it_was
 from sitemap_harvest.databases.location import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sitemap_harvest.databases.database import Rows
 
@@ -45,30 +44,19 @@ class SqlDatabase(Database):
             raise
 
     def lock(self, name: str) -> None:
-        """Wait until no other program writes the table *name*, which need not exist, and keep others from it.
-
-        Until the end of the transaction.
-        """
+        """Lock the table *name* until the end of the transaction."""
         self._lock(self._named(name))
 
     def select(self, name: str, columns: Sequence[str], key: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Return *columns* of the rows of the table *name* whose column *key* has one of *values*."""
+        """Return *columns* of the rows whose column *key* has one of *values*."""
         table, wanted = self._quoted(self._named(name)), ", ".join(map(self._quote, columns))
         places = ", ".join(f"${number}" for number in range(1, len(values) + 1))
         return self._query(f"select {wanted} from {table} where {self._quote(key)} in ({places})", list(values))  # noqa: S608 - quoted
 
     def write(self, name: str, rows: Rows) -> int:
-        """Write *rows* to the table *name* within a transaction, and return their number.
-
-        Raises :exc:`DatabaseError`, and what the iteration over the rows raises.
-        """
-        raised: list[BaseException] = []
-        try:
-            return self._write(name, replace(rows, batches=_watched(rows.batches, raised)))
-        except BaseException:
-            if raised:  # of which the driver keeps only the text
-                raise raised[0] from None
-            raise
+        """Write *rows* to the table *name*, and return their number."""
+        with raising_as_it_was(rows) as watched:
+            return self._write(name, watched)
 
     def _write(self, name: str, rows: Rows) -> int:
         table, schema = self._named(name), rows.schema
@@ -170,12 +158,3 @@ class SqlDatabase(Database):
 
     @abstractmethod
     def _roll_back(self) -> None: ...
-
-
-def _watched(batches: Iterable[pa.RecordBatch], raised: list[BaseException]) -> Iterator[pa.RecordBatch]:
-    """Yield *batches*; append the exception that the iteration raises to *raised*."""
-    try:
-        yield from batches
-    except BaseException as error:
-        raised.append(error)
-        raise

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from sitemap_harvest.databases.comments import commented
 from sitemap_harvest.databases.database import Rows
-from sitemap_harvest.databases.sql_database import SqlDatabase
 from sitemap_harvest.errors import DatabaseError, StoreError
 from sitemap_harvest.model import Change, Problem, SitemapRecord, UrlEntry
 from sitemap_harvest.snapshots.store import sql_views as views
@@ -108,13 +107,8 @@ class StoreExport:
     ) -> None:
         """Write to *database*. *is_full*: also the runs that it has.
 
-        *on_rows* gets the number of rows of each batch that was written. Raises :exc:`DatabaseError`.
+        *on_rows* gets the number of rows of each batch that was written.
         """
-        if not isinstance(database, SqlDatabase):
-            raise DatabaseError(
-                f"{database.location.kind}: it has no transaction of several tables, which an export needs; "
-                "export to PostgreSQL, SQLite or DuckDB"
-            )
         self.counts = ExportCounts()
         self._database = database
         self._is_full = is_full
@@ -124,12 +118,12 @@ class StoreExport:
         """Raise :exc:`DatabaseError` if the tables of the database are not those of an export."""
         with self._database.transaction():
             self._database.lock(EXPORTS)
+            self._database.check(TABLES)
             if not self._database.exists(EXPORTS) and (others := list(filter(self._database.exists, TABLES))):
                 raise DatabaseError(
                     f"the table {others[0]} already exists, and no export has written it; export to another database, "
                     "or add the parameter schema=NAME"
                 )
-            self._database.check(TABLES)
 
     def export(self, histories: Iterable[History]) -> Iterator[int]:
         """Export *histories*; yield the number of sites after each transaction.
@@ -179,8 +173,6 @@ class StoreExport:
     def _rows(self, new: Sequence[_New]) -> Iterator[tuple[str, Rows]]:
         """Yield the new rows of each table; they are read when they are written."""
         snapshots = [one.history.snapshot(one.runs[-1]) for one in new]
-        known = [one.history.site for one in new if one.is_known]
-        pairs = [(one.history.site, run.id) for one in new if one.is_known and self._is_full for run in one.runs]
         now = datetime.now(UTC)
         state = [(one.history.site, one.runs[-1].id, now, FORMAT) for one in new]
         sources: dict[str, Iterable[pa.RecordBatch]] = {
@@ -192,11 +184,21 @@ class StoreExport:
             EXPORTS: [_batch(state, TABLES[EXPORTS].names)],
         }
         for name, batches in sources.items():
-            if name in {"changes", "runs"}:
-                replaced = _batch(pairs, ["site" if name == "changes" else "root", "run"]) if pairs else None
-            else:
-                replaced = _batch([(site,) for site in known], ["root"]) if known else None
+            replaced = self._replaced(name, new)
             yield name, Rows(TABLES[name], self._counted(batches), replaced=replaced, indexed=_INDEXED[name])
+
+    def _replaced(self, name: str, new: Sequence[_New]) -> pa.RecordBatch | None:
+        """Return the values of the rows of the table *name* that the *new* rows replace; ``None``: there are none.
+
+        Without transactions, an export that failed may have left rows of sites and runs that are not in the state.
+        """
+        site = "site" if name == "changes" else "root"
+        if name in {"changes", "runs"} and any(one.is_known for one in new):
+            is_kept = self._database.has_transactions and not self._is_full
+            pairs = [(one.history.site, run.id) for one in new for run in one.runs]
+            return None if is_kept else _batch(pairs, [site, "run"])
+        sites = [(one.history.site,) for one in new if one.is_known or not self._database.has_transactions]
+        return _batch(sites, [site]) if sites else None
 
     def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

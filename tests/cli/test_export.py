@@ -52,8 +52,9 @@ def test_first_everything_then_what_is_new(making: Making, tmp_path: Path) -> No
     ("arguments", "message"),
     [
         pytest.param(["x.xyz"], "x.xyz: the kind of the database is unknown; it must be one of", id="kind"),
-        pytest.param(["x.duckdb?mode=replace"], "an export has no parameters table, mode and key", id="mode"),
-        pytest.param(["x.sqlite?table=x"], "an export has no parameters table, mode and key", id="table"),
+        pytest.param(["x.duckdb?mode=replace"], "an export has no parameters table, mode, key", id="mode"),
+        pytest.param(["x.sqlite?table=x"], "an export has no parameters table, mode, key", id="table"),
+        pytest.param(["delta:x?partition=root"], "an export has no parameters table, mode, key", id="partition"),
         pytest.param(["x.duckdb", "c.example"], "c.example: the store has no snapshot of this site", id="site"),
         pytest.param(["postgresql://me:secret@localhost/x"], "remove the password", id="password"),
         pytest.param(["postgresql://me@127.0.0.1:1/x"], "connection to server at", id="no-server"),

@@ -23,20 +23,25 @@ from tests.model.test_batch import FULL
 from tests.snapshots.store.making import SITE, Making, locs
 
 if TYPE_CHECKING:
+    from sitemap_harvest.databases import Database
     from sitemap_harvest.snapshots.store import Store
 
 B = "https://b.example"
 NAMES = [name for name in TABLES if name != EXPORTS]
 
 
+def connected(uri: str) -> Database:
+    return open_database(parse_location(uri, default=Mode.APPEND))
+
+
 def opened(uri: str) -> SqlDatabase:
-    database = open_database(parse_location(uri, default=Mode.APPEND))
+    database = connected(uri)
     assert isinstance(database, SqlDatabase)
     return database
 
 
 def export(uri: str, store: Store, *sites: str, is_full: bool = False) -> ExportCounts:
-    with opened(uri) as database:
+    with connected(uri) as database:
         done = StoreExport(database, is_full=is_full)
         done.check()
         list(done.export(map(store.site, sites) if sites else store.iter_histories()))
@@ -102,10 +107,10 @@ def making(tmp_path: Path) -> Making:
     return making
 
 
-def test_tables_have_the_rows_of_queries(uri: str, making: Making) -> None:
-    counts = export(uri, making.store)
+def test_tables_have_the_rows_of_queries(any_uri: str, making: Making) -> None:
+    counts = export(any_uri, making.store)
     wanted = queried(making.store)
-    assert tables(uri) == wanted
+    assert tables(any_uri) == wanted
     assert {name: len(rows) for name, rows in wanted.items()} == {name: counts.rows[name] for name in NAMES}
     assert counts.rows["problems"] == 2
     assert counts.rows["changes"] > 9
@@ -113,35 +118,35 @@ def test_tables_have_the_rows_of_queries(uri: str, making: Making) -> None:
 
 
 @pytest.mark.thorough
-def test_the_same_export_again_writes_nothing(uri: str, making: Making) -> None:
-    export(uri, making.store)
-    before = run_query(uri, f"select * from {EXPORTS} order by root")
-    counts = export(uri, making.store)
+def test_the_same_export_again_writes_nothing(any_uri: str, making: Making) -> None:
+    export(any_uri, making.store)
+    before = run_query(any_uri, f"select * from {EXPORTS} order by root")
+    counts = export(any_uri, making.store)
     assert (counts.sites, counts.up_to_date, counts.rows) == (0, 2, {})
-    assert run_query(uri, f"select * from {EXPORTS} order by root") == before
+    assert run_query(any_uri, f"select * from {EXPORTS} order by root") == before
     assert [row["root"] for row in before] == [SITE, B]
 
 
 @pytest.mark.thorough
-def test_an_export_after_each_run_gives_the_same_tables(uri: str, tmp_path: Path) -> None:
+def test_an_export_after_each_run_gives_the_same_tables(any_uri: str, tmp_path: Path) -> None:
     making = Making(tmp_path / "store", compares=True)
     for day in range(5):
         making.run({f"{SITE}/s.xml": locs(4, start=day), **({f"{SITE}/t.xml": locs(2, start=90)} if day < 3 else {})})
         if day != 2:
-            counts = export(uri, making.store)
+            counts = export(any_uri, making.store)
             assert counts.rows["runs"] == (2 if day == 3 else 1)
-    assert tables(uri) == queried(making.store)
+    assert tables(any_uri) == queried(making.store)
 
 
 @pytest.mark.thorough
-def test_what_was_exported_stays_when_the_store_is_pruned(uri: str, making: Making) -> None:
-    export(uri, making.store)
+def test_what_was_exported_stays_when_the_store_is_pruned(any_uri: str, making: Making) -> None:
+    export(any_uri, making.store)
     before = queried(making.store)
     history = making.store.site(SITE)
     prune(history, {history.runs[-1].id})
     history.forget()
-    export(uri, making.store, is_full=True)
-    assert tables(uri) == before | {"urls": queried(making.store)["urls"]}
+    export(any_uri, making.store, is_full=True)
+    assert tables(any_uri) == before | {"urls": queried(making.store)["urls"]}
 
 
 @pytest.mark.thorough
@@ -162,12 +167,12 @@ def test_a_full_export_replaces_rows(uri: str, making: Making) -> None:
 
 
 @pytest.mark.thorough
-def test_named_sites_alone_are_exported(uri: str, making: Making) -> None:
-    assert export(uri, making.store, "b.example").sites == 1
-    assert {json.loads(row)["root"] for row in tables(uri)["urls"]} == {B}
-    counts = export(uri, making.store)
+def test_named_sites_alone_are_exported(any_uri: str, making: Making) -> None:
+    assert export(any_uri, making.store, "b.example").sites == 1
+    assert {json.loads(row)["root"] for row in tables(any_uri)["urls"]} == {B}
+    counts = export(any_uri, making.store)
     assert (counts.sites, counts.up_to_date) == (1, 1)
-    assert tables(uri) == queried(making.store)
+    assert tables(any_uri) == queried(making.store)
 
 
 HOSTILE = [
@@ -179,32 +184,32 @@ HOSTILE = [
 
 
 @pytest.mark.thorough
-def test_hostile_names_of_sites(uri: str, tmp_path: Path) -> None:
+def test_hostile_names_of_sites(any_uri: str, tmp_path: Path) -> None:
     making = Making(tmp_path / "store", compares=True)
     for start in range(2):
         for site in HOSTILE:
             making.run({f"{site}/s.xml": locs(2, start=start)}, site=site)
-        export(uri, making.store)
-    assert tables(uri) == queried(making.store)
-    assert {row["root"] for row in run_query(uri, f"select root from {EXPORTS}")} == set(HOSTILE)
+        export(any_uri, making.store)
+    assert tables(any_uri) == queried(making.store)
+    assert {row["root"] for row in run_query(any_uri, f"select root from {EXPORTS}")} == set(HOSTILE)
 
 
 @pytest.mark.thorough
-def test_a_site_that_cannot_be_read_is_left_out_until_it_can(uri: str, making: Making) -> None:
-    export(uri, making.store, B)
+def test_a_site_that_cannot_be_read_is_left_out_until_it_can(any_uri: str, making: Making) -> None:
+    export(any_uri, making.store, B)
     for site in (SITE, B):
         making.run({f"{site}/s.xml": [replace(FULL, loc=f"{site}/{n}", key=str(n)) for n in range(30)]}, site=site)
     folder = making.store.site(SITE).folder
     *_, damaged = sorted(Path(str(folder)).rglob("rows-*.parquet"))
     content = damaged.read_bytes()
     damaged.write_bytes(b"")
-    counts = export(uri, making.store)
+    counts = export(any_uri, making.store)
     assert (counts.sites, len(counts.failed)) == (1, 1)
     assert "rows-0001.parquet" in counts.failed[0]
-    assert {row["root"] for row in run_query(uri, "select root from urls")} == {B}
+    assert {row["root"] for row in run_query(any_uri, "select root from urls")} == {B}
     damaged.write_bytes(content)
-    assert export(uri, making.store).sites == 1
-    assert tables(uri) == queried(making.store)
+    assert export(any_uri, making.store).sites == 1
+    assert tables(any_uri) == queried(making.store)
 
 
 def test_tables_of_something_else_are_refused(uri: str, making: Making) -> None:
