@@ -11,6 +11,7 @@ import pytest
 from warcio.checker import Checker
 
 from tests import forked
+from tests.archive.records import http, packed, record
 from tests.services import programs
 from tests.site import Manner, Page, gzipped, in_turn, index, moved, numbered, robots, unless, urlset
 from tests.waiting import wait_until
@@ -67,9 +68,9 @@ def checked(folder: Path) -> list[Path]:
 def results(run: Run) -> tuple[list[str], dict[str, dict[str, Any]]]:
     """Return the URLs of *run*, sorted, and its document records by URL, without what differs between runs."""
     records = {row["url"]: {name: value for name, value in row.items() if name not in _OWN} for row in run.ledger}
-    for record in records.values():
-        if record["status"] is None:
-            del record["fetched_at"]
+    for row in records.values():
+        if row["status"] is None:
+            del row["fetched_at"]
     return sorted(map(json.dumps, run.urls)), records
 
 
@@ -159,6 +160,27 @@ def test_an_archive_is_read_without_waiting(serve: Any, crawl: Runner, tmp_path:
     run = crawl(site=site.url, root=tmp_path / "raw", settings=settings, patience=30)
     assert results(run) == expected
     assert run.row(f"{site.url}/a.xml")["reason"] == "HTTP 503: the server failed"
+
+
+def test_a_file_of_common_crawl_is_read(crawl: Runner, tmp_path: Path) -> None:
+    entries = "".join(f"<url><loc>https://a.example/{number}</loc></url>\n" for number in range(50))
+    start, site = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n', "https://a.example"
+    crawled = ("X-Crawl-Content-Encoding: gzip", "X-Crawl-Transfer-Encoding: chunked", "Content-Type: text/xml")
+    robots_txt = http(f"Sitemap: {site}/a.xml\nSitemap: {site}/b.xml\n", "Content-Type: text/plain")
+    content = packed(
+        record("software: Nutch\r\n", kind="warcinfo", url=""),
+        record("GET / HTTP/1.1\r\n\r\n", kind="request", url=f"{site}/robots.txt"),
+        record(robots_txt, url=f"{site}/robots.txt"),
+        record("fetchTimeMs: 1\r\n", kind="metadata", url=f"{site}/robots.txt"),
+        record(http("", "Location: /c.xml", status="301 Moved Permanently"), url=f"{site}/a.xml"),
+        record(http(f"{start}<url><loc>{site}/c</loc></url></urlset>", *crawled), url=f"{site}/c.xml"),
+        record(http(start + entries, *crawled), url=f"{site}/b.xml", more="WARC-Truncated: length"),
+    )
+    (tmp_path / "CC-MAIN.warc.gz").write_bytes(content)
+    run = crawl(site=site, root=tmp_path / "CC-MAIN.warc.gz")
+    assert run.fates(site) == {"/robots.txt": "read", "/a.xml": "read", "/b.xml": "partial"}
+    assert sorted(run.locs) == sorted([f"{site}/c", *(f"{site}/{number}" for number in range(50))])
+    assert {row["fetched_at"][:19] for row in run.ledger} == {"2020-01-02T03:04:05"}
 
 
 @pytest.mark.service
