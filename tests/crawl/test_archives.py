@@ -102,7 +102,6 @@ def test_an_archive_replaces_the_network_for_all_targets(serve: Any, crawl: Runn
     assert results(crawl(root=next((tmp_path / "raw").iterdir()), **targets)) == expected
 
 
-@pytest.mark.quick
 def test_a_missing_site_is_unreachable_with_the_reason(serve: Any, crawl: Runner, tmp_path: Path) -> None:
     site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
     crawl(site=site.url, archive=tmp_path / "raw")
