@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SQL_KINDS = ["duckdb", "sqlite", pytest.param("postgresql", marks=pytest.mark.service)]
+# The quick ring starts PostgreSQL only for crawls: tests/crawl/test_database_outputs.py
+SQL_KINDS = ["duckdb", "sqlite", pytest.param("postgresql", marks=[pytest.mark.service, pytest.mark.deep])]
 
 
 @pytest.fixture(scope="session")

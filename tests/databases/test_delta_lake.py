@@ -138,6 +138,7 @@ class Contended:
         yield urls(entry(11)).arrow
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("mode", "other", "wanted"),
     [
@@ -156,6 +157,7 @@ def test_a_run_writes_again_if_another_has_changed_the_table(
     assert positions(folder) == wanted
 
 
+@pytest.mark.deep
 def test_rows_that_can_be_read_once_are_refused_then(folder: Path) -> None:
     load(f"delta:{folder}", "append", urls=urls(entry(1)))
     with (
@@ -166,6 +168,7 @@ def test_rows_that_can_be_read_once_are_refused_then(folder: Path) -> None:
     assert positions(folder) == [20]
 
 
+@pytest.mark.deep
 def test_a_killed_writer_leaves_the_version_before(folder: Path) -> None:
     load(f"delta:{folder}", "append", urls=ROWS)
     code = (
@@ -187,6 +190,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     yield from object_store(tmp_path_factory.mktemp("objects"))
 
 
+@pytest.mark.deep
 @pytest.mark.service
 def test_tables_in_an_object_store(bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in bucket.items():

@@ -55,6 +55,7 @@ def test_every_field_is_read_back(uri: str) -> None:
     assert read(uri) == rows_of(batch)
 
 
+@pytest.mark.deep
 def test_random_rows_are_read_back(uri: str) -> None:
     is_postgresql = uri.startswith("postgresql")
 
