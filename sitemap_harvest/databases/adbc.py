@@ -48,6 +48,7 @@ class AdbcDatabase(SqlDatabase):
             yield
         except adbc_driver_manager.Error as error:
             words = " ".join(str(error).split())
+            words = words.partition("[libpq] ")[2] or words  # before it is the kind of the error, such as IO
             raise DatabaseError(f"{without_login(self.location.address)}: {words}") from error
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:

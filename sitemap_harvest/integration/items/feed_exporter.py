@@ -15,6 +15,7 @@ from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable, maybe_deferred_to_future
 from twisted.internet.threads import deferToThread
 
+from sitemap_harvest.databases import SCHEMES
 from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import DatabaseError, MissingPackageError, probably_meant
@@ -68,7 +69,9 @@ class FeedExporter(feedexport.FeedExporter):
         self._is_ours = run_of(crawler.spider) is not None
         super().__init__(crawler)
         for uri, options in self.feeds.items():
-            if self._is_ours or options["format"] in COMPRESSIONS:
+            if is_database(uri, options):
+                options["format"] = options["format"] or SCHEMES[uri.partition(":")[0]]
+            elif self._is_ours or options["format"] in COMPRESSIONS:
                 compress(uri, options)
         self.outputs: dict[feedexport.FeedSlot, bool] = {}
         """Whether the first 50 outputs are stored."""
