@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sitemap_harvest.integration.items.database_output import DatabaseStorage
 from tests.databases.reading import load, read
 from tests.databases.test_tables import entry, urls
 from tests.services.postgresql import postgresql
@@ -138,3 +139,18 @@ def test_rows_of_an_interrupted_run_are_beside_the_rows_that_they_would_replace(
     (kept,) = tmp_path.glob("urls.*.parquet")
     assert pq.read_metadata(kept).num_rows == 5000
     assert f"stays as it was: the run ended early (shutdown); its rows are in {kept}" in log
+
+
+@pytest.mark.parametrize("folder", ["missing", "full"])
+def test_rows_that_cannot_be_kept_beside_the_database_are_in_the_temporary_folder(tmp_path, monkeypatch, folder):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    storage = DatabaseStorage(f"delta:{tmp_path}/{folder}/urls", feed_options={"format": ""})
+    file = storage.open(None)
+    table = pa.table({"loc": ["x"]})
+    with pa.ipc.new_stream(file.opened("urls"), table.schema) as writer:
+        writer.write_table(table)
+    if folder == "full":
+        (tmp_path / "full" / "urls.rows.parquet").mkdir(parents=True)  # so the file cannot be written
+    assert storage.kept() == [tmp_path / "urls.rows.parquet"]
+    file.close()
+    assert pq.read_table(tmp_path / "urls.rows.parquet").equals(table)

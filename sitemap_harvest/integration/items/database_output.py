@@ -6,6 +6,7 @@ So a crawl of hours holds no connection and no lock, and one that is killed chan
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -73,9 +74,13 @@ class RowFiles:
         paths = []
         for name, rows in self.rows().items():
             paths.append(path := folder / f"{name}.{run}.parquet")
-            with ParquetWriter(path, rows.schema, compression="zstd") as writer:
-                for batch in rows.batches:
-                    writer.write_batch(batch)
+            try:
+                with ParquetWriter(path, rows.schema, compression="zstd") as writer:
+                    for batch in rows.batches:
+                        writer.write_batch(batch)
+            except OSError:
+                path.unlink(missing_ok=True)
+                raise
         return paths
 
     def flush(self) -> None:
@@ -124,11 +129,16 @@ class DatabaseStorage:
         return []
 
     def kept(self) -> list[Path]:
-        """Copy the rows to Parquet files beside the database, or in the temporary folder; return their paths."""
-        folder = Path(self.location.address).parent
-        if self.location.is_server or not folder.is_dir():
-            folder = Path(tempfile.gettempdir())
-        return [] if self._files is None else self._files.kept_in(folder, self._run)
+        """Copy the rows to Parquet files beside the database, or in the temporary folder; return their paths.
+
+        Raises :exc:`OSError`.
+        """
+        assert self._files is not None  # noqa: S101 - for mypy: open() was called
+        beside = Path(self.location.address).parent
+        if not self.location.is_server and beside.is_dir():
+            with suppress(OSError):  # the disk may be full
+                return self._files.kept_in(beside, self._run)
+        return self._files.kept_in(Path(tempfile.gettempdir()), self._run)
 
     def store(self, file: IO[bytes]) -> None:
         """Remove the temporary files: :meth:`put` has written the rows."""

@@ -289,10 +289,12 @@ class FeedExporter(feedexport.FeedExporter):
                 return True
         except (DatabaseError, *WRITE_ERRORS) as error:
             self._fail(error)
-            reason, kept = "the new rows cannot be written", storage.kept()
+            reason, kept = "the new rows cannot be written", []
+            with suppress(OSError):
+                kept = storage.kept()
         self.is_whole = False
-        files = ", ".join(map(str, kept))
-        tell_kept(slot.uri, f"{reason}; its rows are in {files}{self._how_to_list_changes(slot)}")
+        where = f"in {', '.join(map(str, kept))}" if kept else "lost, as the folder of TMPDIR cannot take them either"
+        tell_kept(slot.uri, f"{reason}; its rows are {where}{self._how_to_list_changes(slot)}")
         return False
 
     def _finish(self, slot: feedexport.FeedSlot) -> str | None:
