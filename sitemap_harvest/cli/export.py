@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.databases.store_export import ExportCounts
 
+_CANCELLED = "57014"  # the code of PostgreSQL
 _NOUNS = {"urls": "URL", "sitemaps": "document", "problems": "problem", "changes": "change", "runs": "run"}
 USAGE = "--store S DATABASE [SITE...]"
 EPILOG = (
@@ -69,6 +70,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
                 progress.advance(task, sites)
             error = None
         except DatabaseError as raised:
+            if _is_interrupted(raised):
+                raise KeyboardInterrupt from raised
             if not export.counts.sites:
                 raise
             error = raised
@@ -90,6 +93,14 @@ def _location(given: str) -> DatabaseLocation:
         message = "an export has no parameters table, mode, key and partition; remove them"
         raise DatabaseError(f"{without_login(given)}: {message}")
     return location
+
+
+def _is_interrupted(error: DatabaseError) -> bool:
+    """Whether Ctrl-C has ended a statement: drivers then raise errors of their own."""
+    cause = error.__cause__  # a RuntimeError in DuckDB
+    if isinstance(cause, RuntimeError) or getattr(cause, "sqlstate", None) == _CANCELLED:
+        return True
+    return cause is not None and isinstance(cause.__cause__, KeyboardInterrupt)
 
 
 def _progress() -> Progress:

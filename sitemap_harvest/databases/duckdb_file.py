@@ -48,7 +48,7 @@ class DuckDbFile(SqlDatabase):
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (duckdb.Error, OSError) as error:
+        except (duckdb.Error, OSError, RuntimeError) as error:  # the last one after Ctrl-C
             raise DatabaseError(f"{self.location.address}: {' '.join(str(error).split())}") from error
 
     def _type(self, kind: pa.DataType) -> str:

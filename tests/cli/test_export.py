@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from sitemap_harvest.cli.main import main
+from sitemap_harvest.errors import DatabaseError
 from tests.cli.storing import B, command, made
 from tests.databases.reading import run_query
 from tests.databases.test_store_export import queried, tables
@@ -34,6 +36,7 @@ def making(tmp_path: Path) -> Making:
     return made(tmp_path / "s")
 
 
+@pytest.mark.quick
 def test_first_everything_then_what_is_new(making: Making, tmp_path: Path) -> None:
     first = command("export", "new/seo.duckdb", cwd=tmp_path)
     assert (first.returncode, first.stdout) == (0, "")
@@ -61,7 +64,6 @@ def test_first_everything_then_what_is_new(making: Making, tmp_path: Path) -> No
         pytest.param(["s/store.json?:duckdb"], "kind of the database is unknown", id="colon"),
     ],
 )
-@pytest.mark.thorough
 def test_refusals(making: Making, tmp_path: Path, arguments: list[str], message: str) -> None:
     del making
     run = command("export", *arguments, cwd=tmp_path)
@@ -72,7 +74,6 @@ def test_refusals(making: Making, tmp_path: Path, arguments: list[str], message:
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-@pytest.mark.thorough
 def test_a_store_without_runs_and_a_site_that_cannot_be_read(making: Making, tmp_path: Path) -> None:
     Making(tmp_path / "s" / "empty")
     empty = command("export", "--store", "s/empty", "seo.duckdb", cwd=tmp_path)
@@ -86,7 +87,6 @@ def test_a_store_without_runs_and_a_site_that_cannot_be_read(making: Making, tmp
     assert counts.startswith("1 site exported: 20 URLs")
 
 
-@pytest.mark.thorough
 @pytest.mark.service
 def test_a_server_that_refuses(server: str, making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command("export", server, cwd=tmp_path).returncode == 0
@@ -100,7 +100,6 @@ def test_a_server_that_refuses(server: str, making: Making, tmp_path: Path, monk
     assert [run.stderr.count("\n") for run in refused] == [1, 1]
 
 
-@pytest.mark.thorough
 @pytest.mark.service
 def test_the_queries_of_the_how_to_run_in_postgresql_too(server: str, making: Making, tmp_path: Path) -> None:
     folder = f"{server}?schema=howto"
@@ -120,3 +119,37 @@ def test_the_queries_of_the_how_to_run_in_postgresql_too(server: str, making: Ma
 def _texts(row: dict[str, object]) -> dict[str, str]:
     """Return the dates of *row* as text."""
     return {name: value.isoformat() for name, value in row.items() if isinstance(value, date)}
+
+
+class CancelledError(Exception):
+    """As the driver of PostgreSQL raises it."""
+
+    sqlstate = "57014"
+
+
+def caused_by(error: BaseException, cause: BaseException | None) -> BaseException:
+    """Return *error* as ``raise ... from`` leaves it."""
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        pytest.param(caused_by(ValueError("cannot cancel"), KeyboardInterrupt()), 130, id="sqlite"),
+        pytest.param(CancelledError(), 130, id="postgresql"),
+        pytest.param(RuntimeError("Query interrupted"), 130, id="duckdb"),
+        pytest.param(ValueError("the disk is full"), 2, id="failed"),
+        pytest.param(None, 2, id="refused"),
+    ],
+)
+def test_ctrl_c_ends_a_statement(
+    making: Making, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: BaseException | None, code: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise caused_by(DatabaseError("the statement failed"), cause)
+
+    monkeypatch.setattr("sitemap_harvest.cli.export.StoreExport.export", fail)
+    monkeypatch.chdir(tmp_path)
+    assert making.store.sites()
+    assert main(["export", "--store", "s", "seo.duckdb"]) == code
