@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from sitemap_harvest.integration.items.database_output import DatabaseStorage
 from tests.databases.reading import load, read
@@ -60,6 +61,7 @@ def test_several_kinds_have_their_tables_and_equal_the_rows_of_parquet(crawl, se
     )
     feeds = {
         f"{tmp_path}/all.duckdb": {"format": "duckdb", "overwrite": True},
+        f"{tmp_path}/lake": {"format": "delta", "overwrite": True},
         f"{tmp_path}/urls.parquet": {"format": "parquet", "item_classes": ["sitemap_harvest.UrlEntry"]},
         f"{tmp_path}/sitemaps.parquet": {"format": "parquet", "item_classes": ["sitemap_harvest.SitemapRecord"]},
     }
@@ -71,6 +73,8 @@ def test_several_kinds_have_their_tables_and_equal_the_rows_of_parquet(crawl, se
             found = connection.sql(f"select * from {name}").to_arrow_table().to_pylist(maps_as_pydicts="strict")
             assert found == wanted
             assert len(found) == count
+            lake = DeltaTable(tmp_path / "lake" / name).to_pyarrow_table()
+            assert lake.to_pylist(maps_as_pydicts="strict") == wanted
         assert connection.sql("select count(*) from sites").fetchall() == [(1,)]
 
 
