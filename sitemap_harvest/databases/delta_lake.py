@@ -72,7 +72,10 @@ class DeltaFolder(Database):
             )
         super().check(tables)
         for name, schema in tables.items():
-            self._partitions(self._opened(self._named(name)), schema)
+            table = self._opened(address := self._named(name))
+            self._partitions(table, schema)
+            if table is not None:
+                self._check_rules(table, schema, self._shown(address))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -97,6 +100,19 @@ class DeltaFolder(Database):
         """Write *rows* to the table *name*, and return their number."""
         with raising_as_it_was(rows) as watched:
             return self._load(name, watched)
+
+    def _check_rules(self, table: DeltaTable, schema: pa.Schema, shown: str) -> None:
+        """Raise :exc:`DatabaseError` if *table*, which another program has made, cannot take rows with *schema*."""
+        is_append_only = table.metadata().configuration.get("delta.appendOnly") == "true"
+        if is_append_only and self.location.mode in {Mode.REPLACE, Mode.UPSERT}:
+            raise DatabaseError(f"{shown} takes no other rows than new ones (delta.appendOnly); use mode=append")
+        names = {name.lower(): name for name in schema.names}
+        for field in table.schema().fields:
+            name = names.get(field.name.lower())
+            if name is None and not field.nullable:
+                raise DatabaseError(f"{shown}: the column {field.name} cannot be null, and the rows lack it")
+            if name not in {None, field.name}:
+                raise DatabaseError(f"{shown} has a column {field.name}, so it cannot have the column {name}")
 
     def load(self, tables: Mapping[str, Rows]) -> int:
         """Write the rows of *tables*, each in one commit, and return their number. Raises :exc:`DatabaseError`."""
@@ -243,10 +259,6 @@ class DeltaFolder(Database):
             yield
         except DatabaseError:
             raise
-        except CommitFailedError as error:
-            raise DatabaseError(
-                f"{self.location.address}: another program has changed the table in the meantime: {_words(error)}"
-            ) from error
         except Exception as error:  # the library raises it itself, not only classes of its own
             raise DatabaseError(f"{self.location.address}: {_words(error)}") from error
 

@@ -110,6 +110,25 @@ def test_upsert_keeps_columns_that_the_rows_lack(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("column", "settings", "message"),
+    [
+        pytest.param(pa.field("day", pa.string(), nullable=False), {}, "the column day cannot be null", id="required"),
+        pytest.param(pa.field("Title", pa.string()), {}, "so it cannot have the column title", id="case"),
+        pytest.param(pa.field("day", pa.string()), {"delta.appendOnly": "true"}, "use mode=append", id="append-only"),
+    ],
+)
+def test_a_table_of_another_program_that_cannot_take_the_rows(
+    folder: Path, column: pa.Field, settings: dict[str, str | None], message: str
+) -> None:
+    write_deltalake(folder, pa.table([["x"]], schema=pa.schema([column])), configuration=settings)
+    with (
+        open_database(parse_location(f"delta:{folder}", default=Mode.REPLACE)) as database,
+        pytest.raises(DatabaseError, match=message),
+    ):
+        database.check({"urls": UrlBatch.schema()})
+
+
 def test_a_file_cannot_be_a_table(folder: Path) -> None:
     folder.write_text("")
     with pytest.raises(DatabaseError, match=r"lake is a file, and must be a folder"):
@@ -162,7 +181,7 @@ def test_rows_that_can_be_read_once_are_refused_then(folder: Path) -> None:
     load(f"delta:{folder}", "append", urls=urls(entry(1)))
     with (
         open_database(parse_location(f"delta:{folder}", default=Mode.REPLACE)) as database,
-        pytest.raises(DatabaseError, match="another program has changed the table in the meantime"),
+        pytest.raises(DatabaseError, match="a concurrent transaction deleted data this operation read"),
     ):
         database.load({"urls": Rows(UrlBatch.schema(), iter(Contended(folder, "replace")))})
     assert positions(folder) == [20]
