@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.databases import SCHEMES, DatabaseLocation, Mode, open_database, parse_location
+from sitemap_harvest.databases import KINDS, SCHEMES, DatabaseLocation, Mode, open_database, parse_location
 from sitemap_harvest.databases.store_export import StoreExport
 from sitemap_harvest.display import counted
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -87,8 +87,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
 
 def _location(given: str) -> DatabaseLocation:
     """Return the location of the database *given*. Raises :exc:`DatabaseError`."""
-    kind = SCHEMES.get(Path(given.partition("?")[0]).suffix[1:].lower(), "")
-    location = parse_location(given, kind, default=Mode.APPEND)
+    uri, _, kind = given.rpartition(":")  # as in the outputs of crawls: s3://bucket/seo:delta
+    if not uri or kind not in KINDS:
+        uri, kind = given, SCHEMES.get(Path(given.partition("?")[0]).suffix[1:].lower(), "")
+    location = parse_location(uri, kind, default=Mode.APPEND)
     if location.table or location.partition or location.mode is not Mode.APPEND:
         message = "an export has no parameters table, mode, key and partition; remove them"
         raise DatabaseError(f"{without_login(given)}: {message}")

@@ -39,6 +39,10 @@ class DuckDbFile(SqlDatabase):
             # One thread, and some memory beyond which it writes to disk: a crawl may run beside others.
             self._connection = duckdb.connect(location.address, config={"threads": 1, "memory_limit": "256MB"})
             self._connection.execute("set timezone = 'UTC'")
+        query = "select path from duckdb_databases() where database_name = current_database()"
+        if self._query(query, []) == [(None,)]:  # it opens JSON, CSV and Parquet files too, and would write to memory
+            self.close()
+            raise DatabaseError(f"{location.address}: it is not a database of DuckDB; choose another name")
 
     def close(self) -> None:
         """Close the file."""

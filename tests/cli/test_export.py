@@ -51,6 +51,13 @@ def test_first_everything_then_what_is_new(making: Making, tmp_path: Path) -> No
     assert tables(f"duckdb:{tmp_path}/new/seo.duckdb") == queried(making.store)
 
 
+def test_the_kind_may_follow_the_path(making: Making, tmp_path: Path) -> None:
+    for name in ("seo.db:sqlite", "SEO.DuckDB", "delta:seo", "seo:delta"):
+        assert command("export", name, cwd=tmp_path).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["SEO.DuckDB", "s", "seo", "seo.db"]
+    assert tables(f"sqlite:{tmp_path}/seo.db") == tables(f"delta:{tmp_path}/seo") == queried(making.store)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -61,7 +68,7 @@ def test_first_everything_then_what_is_new(making: Making, tmp_path: Path) -> No
         pytest.param(["x.duckdb", "c.example"], "c.example: the store has no snapshot of this site", id="site"),
         pytest.param(["postgresql://me:secret@localhost/x"], "remove the password", id="password"),
         pytest.param(["postgresql://me@127.0.0.1:1/x"], "connection to server at", id="no-server"),
-        pytest.param(["s/store.json?:duckdb"], "kind of the database is unknown", id="colon"),
+        pytest.param(["s/store.json:duckdb"], "s/store.json: it is not a database of DuckDB", id="json"),
     ],
 )
 def test_refusals(making: Making, tmp_path: Path, arguments: list[str], message: str) -> None:
