@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.display import counted
 from sitemap_harvest.model import (
     NO_ROBOTS,
     FoundBy,

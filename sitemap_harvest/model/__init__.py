@@ -1,5 +1,6 @@
 """The records of the package: URLs, documents, sites, changes, problems, and batches of them as Arrow columns."""
 
+from sitemap_harvest.display import counted as counted
 from sitemap_harvest.model.batch import (
     MAX_ROWS as MAX_ROWS,
     SCHEMA_VERSION as SCHEMA_VERSION,
@@ -28,7 +29,6 @@ from sitemap_harvest.model.change import (
     MassChange as MassChange,
     Rename as Rename,
     StaleSitemap as StaleSitemap,
-    counted as counted,
     counts_in_words as counts_in_words,
     unread_in_words as unread_in_words,
 )

@@ -7,6 +7,7 @@ from datetime import datetime  # noqa: TC003 - the schema is built from these an
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.display import counted
 from sitemap_harvest.model.entry import INSTANT
 from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.records import Outcome  # noqa: TC001 - the same
@@ -229,11 +230,6 @@ class ChangeSummary(ItemRecord):
         unread = [unread_in_words(self.unread)] if self.unread else []
         words = "; ".join([", ".join(counts_in_words(self.counts)) or nothing, *unread])
         return f"{self.site} since {self.baseline}: {words}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return *number* and *noun*, which has an ``s`` added unless it is one, as text."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def counts_in_words(counts: Mapping[str, int]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sitemap_harvest.model.change import counted
+from sitemap_harvest.display import counted
 from sitemap_harvest.model.item import ItemRecord
 from sitemap_harvest.model.page import left_out_in_words, requested_in_words
 from sitemap_harvest.model.problem import Severity  # noqa: TC001 - the schema is built from these annotations
