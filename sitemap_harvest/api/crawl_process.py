@@ -67,9 +67,9 @@ def run_job(job: bytes) -> tuple[int, str]:
         raise HarvestError("harvest() starts a Python interpreter, and sys.executable is none")
     if getattr(getattr(sys.modules["__main__"], "__spec__", None), "name", None) == PROGRAM:  # it would never end
         raise HarvestError(
-            "harvest() is called in the process of a run, which has imported the module that calls it: rename the module "
-            "if it has the name of a library, such as h2.py; move what the settings name to another module; or call "
-            "harvest() under if __name__ == '__main__':"
+            "harvest() is called in the process of a run, which has imported the module that calls it: rename the "
+            "module if it has the name of a library, such as h2.py; move what the settings name to another module; or "
+            "call harvest() under if __name__ == '__main__':"
         )
     path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)  # noqa: PTH100 - "" is the current folder
     process = subprocess.Popen(  # noqa: S603 - the same interpreter
