@@ -147,6 +147,9 @@ class ActionParser(ArgumentParser):
         self.switches = set()
         module.add_options(self)
         add_common_options(self)
+        for option in self._actions:
+            if option.dest == "loglevel":  # Scrapy's help names its own default
+                option.help = "log level: CRITICAL, ERROR, WARNING, INFO or DEBUG"
         self.set_defaults(action=action, command=self.prog)
 
     @property

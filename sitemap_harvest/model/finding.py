@@ -179,7 +179,8 @@ class AuditSummary(ItemRecord):
     rules: tuple[str, ...] = ()
     """Ids of the rules that found something."""
     passed: int = 0
-    """Number of rules that found nothing."""
+    """Number of rules that found nothing. Problems of documents, which reading finds, are no rules here: they count
+    only if they occur."""
     not_checked: tuple[NotChecked, ...] = field(default_factory=tuple)
     """The rules that could not be evaluated, or only for a part of the snapshot: they did not pass. Those that are in
     ``rules`` too found something in the other part."""

@@ -512,7 +512,8 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="The URL is not below the folder of the document.",
         cause="Sitemaps in their own folder, such as /sitemaps/.",
         consequence="The protocol treats the URL as invalid, unless robots.txt names the document or it was submitted.",
-        fix="Put the sitemap at the root of the site, or name it in robots.txt.",
+        fix="Put the sitemap at the root of the site, or name it in robots.txt, which a crawl and an audit consider, "
+        "but not validate.",
     ),
     "protocol/root-name": _error(
         meaning="The name of the root element is not spelled as in the protocol.",
