@@ -41,7 +41,7 @@ class Chart:
     """``bar``, ``line``, or ``updown``: bars up for the first numbers, and down for the second ones."""
     columns: tuple[str, ...]
     """The names of the labels and of each series of numbers."""
-    rows: Sequence[tuple[str, *tuple[int | None, ...]]]
+    rows: Sequence[tuple[str | int | None, ...]]
     """A label and its numbers, which are ``None`` if they are unknown."""
     note: str
     """What the chart shows and what it leaves out, as text."""

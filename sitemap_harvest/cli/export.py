@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,9 @@ def _is_interrupted(error: DatabaseError) -> bool:
 
 def _progress() -> Progress:
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("sites, {task.fields[rows]:,} rows"), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    is_terminal = sys.stderr.isatty()
+    file = sys.stderr if is_terminal else StringIO()  # before version 15, it ends with an empty line elsewhere too
+    return Progress(*columns, console=Console(file=file), transient=True, disable=not is_terminal)
 
 
 def _described(counts: ExportCounts) -> str:

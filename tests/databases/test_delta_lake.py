@@ -7,7 +7,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import polars as pl
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -63,6 +62,7 @@ def test_a_crawl_is_one_commit_and_the_versions_before_stay(folder: Path) -> Non
 
 
 def test_polars_and_pandas_read_a_table(folder: Path) -> None:
+    pl, _ = pytest.importorskip("polars"), pytest.importorskip("pandas")
     load(f"delta:{folder}", "create", urls=ROWS)
     assert pl.read_delta(str(folder))["loc"].sort().to_list() == sorted(ROWS.arrow["loc"].to_pylist())
     assert DeltaTable(folder).to_pandas()["videos"].map(lambda value: value is not None).sum() == 1
