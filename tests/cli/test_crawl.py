@@ -245,7 +245,7 @@ def test_pipelines_that_cannot_be_opened_give_exit_code_1_without_an_error_of_th
 def test_two_kinds_in_one_output_are_a_usage_error_at_any_log_level(quiet: list[str], tmp_path: Path) -> None:
     run = harvest("crawl", "a.example", "-a", "emit=urls,sitemaps", "-O", "b.jsonl", *quiet, cwd=tmp_path)
     assert run.returncode == 2, run.stderr
-    assert run.stderr.count("would contain several kinds of items; choose one kind, or set item_classes for each") == 1
+    assert run.stderr.count("would contain several kinds of items; choose one kind, write a workbook") == 1
     (feeds,) = re.findall(r"-O: (FEEDS='.*?')$", run.stderr, re.MULTILINE)
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     run = harvest("crawl", "s.xml", "--emit", "urls,sitemaps", "-s", *shlex.split(feeds), *quiet, cwd=tmp_path)
@@ -490,7 +490,9 @@ def test_crawl_runs_and_diff_agree_about_a_site_without_sitemaps(
     status: int, crawl: str, diff: str, cells: tuple[str, str], tmp_path: Path
 ) -> None:
     command = ("crawl", "-a", "store=snapshots", "-a", "emit=sites", "-O", "sites.jsonl")
-    with Site({"/robots.txt": Page("User-agent: *"), "/": Page("<html>", content_type="text/html")}) as site:
+    with Site(
+        {"/robots.txt": Page("User-agent: *"), "/": Page("<html>", headers={"Content-Type": "text/html"})}
+    ) as site:
         harvest(*command, site.url, cwd=tmp_path)
         site.pages["/sitemap.xml"] = Page("no", status=status)
         run = harvest(*command, site.url, cwd=tmp_path)

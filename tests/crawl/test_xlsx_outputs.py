@@ -57,20 +57,28 @@ def sheets(path):
 
 def _value(value):
     if isinstance(value, datetime):
-        return rounded(value)
+        return about(value)
     return unescape(value) if isinstance(value, str) else value
 
 
-def rounded(moment):
-    moment += timedelta(microseconds=500)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+class About(datetime):
+    """A time to the millisecond: a cell has a fraction of days."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return abs(self.replace(tzinfo=UTC) - other.replace(tzinfo=UTC)) <= timedelta(milliseconds=1)
+
+
+def about(moment):
+    return About.fromisoformat(moment.replace(tzinfo=None).isoformat())
 
 
 def expected(value):
     """Return what the cell of a value has that Parquet has, too."""
     if isinstance(value, datetime):
         shown = datetime(1900, 3, 1, tzinfo=UTC) <= value
-        return rounded(value).replace(tzinfo=None) if shown else value.isoformat()
+        return about(value) if shown else value.isoformat()
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False, default=lambda moment: moment.isoformat())
     return value
