@@ -1,4 +1,4 @@
-"""Tables of databases as outputs: PostgreSQL, SQLite and DuckDB. Knows no Scrapy."""
+"""Tables of databases as outputs: PostgreSQL, SQLite, DuckDB and Delta Lake. Knows no Scrapy."""
 
 from sitemap_harvest.databases.database import (
     Database as Database,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sitemap_harvest.export import json_values, text_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from sitemap_harvest.export import json_values
 
 _NUL_IN_JSON = r"\u0000"
+_JSON_ESCAPE = re.compile(r"\\(?:u0000|.)", re.DOTALL)  # each one from its start: a backslash is escaped itself
 
 
 def is_json(kind: pa.DataType) -> bool:
@@ -29,20 +27,15 @@ def json_text(column: pa.Array) -> pa.StringArray:
     return pc.if_else(column.is_valid(), json_values(column), None)
 
 
-def instants_as_text(column: pa.Array) -> pa.StringArray:
-    """Return instants in ISO 8601, in UTC."""
-    return text_of(column)
-
-
 def without_nul(texts: pa.StringArray, *, is_json: bool = False) -> tuple[pa.StringArray, int]:
     """Return *texts* with U+FFFD in place of each NUL character, and how many texts had one."""
     nul = _NUL_IN_JSON if is_json else "\0"
     mask = pc.fill_null(pc.match_substring(texts, nul), fill_value=False)
     if not mask.true_count:
         return texts, 0
-    return pc.replace_substring(texts, nul, "\ufffd"), mask.true_count
-
-
-def converted(batch: pa.RecordBatch, convert: Callable[[pa.Array], pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """Return *batch* with *convert* applied to each column, and the *schema* of the result."""
-    return pa.RecordBatch.from_arrays([convert(column) for column in batch.columns], schema=schema)
+    if not is_json:
+        return pc.replace_substring(texts, nul, "\ufffd"), mask.true_count
+    old = texts.filter(mask).to_pylist()
+    new = [_JSON_ESCAPE.sub(lambda found: "\ufffd" if found[0] == nul else found[0], text) for text in old]
+    count = sum(one != other for one, other in zip(old, new, strict=True))
+    return pc.replace_with_mask(texts, mask, pa.array(new, pa.string())), count

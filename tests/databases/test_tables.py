@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sitemap_harvest.databases import Mode, Rows, open_database, parse_location
 from sitemap_harvest.errors import DatabaseError
-from sitemap_harvest.model import LedgerBatch, SitemapRecord, UrlBatch, UrlEntry
+from sitemap_harvest.model import Image, LedgerBatch, SitemapRecord, UrlBatch, UrlEntry
 from sitemap_harvest.model.batch import JSON
 from tests.databases.reading import load, read, rows_of
 from tests.model.records import records_of
@@ -53,6 +53,14 @@ def test_every_field_is_read_back(uri: str) -> None:
     batch = urls(FULL, ODD, entry(3))
     assert load(uri, "create", urls=batch) == 3
     assert read(uri) == rows_of(batch)
+
+
+def test_escapes_in_nested_texts_are_read_back(any_uri: str) -> None:
+    texts = ["\\u0000", "\\\\u0000", "\0", "\0\0\\\0", "\\"]  # some are the escape of NUL in JSON, as a text
+    rows = urls(*(entry(number, images=(Image(title=text),)) for number, text in enumerate(texts, start=1)))
+    load(any_uri, "create", urls=rows)
+    is_postgresql = any_uri.startswith("postgresql")
+    assert read(any_uri) == [without_nul(row) if is_postgresql else row for row in rows_of(rows)]
 
 
 @pytest.mark.deep
