@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
-from scrapy import Request
+from scrapy import Request, Spider
 
 from sitemap_harvest.engine import snapshot_session as keeping
 from sitemap_harvest.spiders.harvest import HarvestSpider
@@ -273,3 +273,13 @@ class Titles(HarvestSpider):
 
     def parse(self, response):
         yield {"title": response.css("title::text").get()}
+
+
+class Stock(Spider):
+    """A spider that is not from this package."""
+
+    name = "stock"
+
+    async def start(self):
+        for number in range(3):
+            yield {"number": number}

@@ -158,3 +158,9 @@ def test_rows_that_cannot_be_kept_beside_the_database_are_in_the_temporary_folde
     assert storage.kept() == [tmp_path / "urls.rows.parquet"]
     file.close()
     assert pq.read_table(tmp_path / "urls.rows.parquet").equals(table)
+
+
+def test_items_of_a_spider_that_is_not_ours_are_stored(crawl, tmp_path):
+    crawl(spider="stock", feeds={f"{tmp_path}/data.duckdb": {"format": "duckdb"}})
+    with duckdb.connect(f"{tmp_path}/data.duckdb") as connection:
+        assert connection.sql("select number from items order by number").fetchall() == [(0,), (1,), (2,)]

@@ -163,7 +163,7 @@ def _kind(name: str) -> str:
 
 
 class _StreamExporter(ParquetExporter):
-    """Writes the rows of a Parquet file to an Arrow IPC stream."""
+    """Writes the rows that a Parquet file would have to an Arrow IPC stream."""
 
     def _new_writer(self, schema: pa.Schema) -> Any:
         return pa.ipc.new_stream(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
@@ -174,7 +174,7 @@ class _StreamExporter(ParquetExporter):
 
 
 class TablesExporter(ParquetExporter):
-    """Writes items to Parquet files, one for each kind: the rows of a table."""
+    """Writes items to temporary files, one for each kind: the rows of a table."""
 
     holds_all_kinds = True
 
@@ -187,7 +187,8 @@ class TablesExporter(ParquetExporter):
     def export_item(self, item: Any) -> None:
         """Write *item* to the file of its table."""
         kind = type(item) if isinstance(item, Batch) else BATCHES.get(type(item))
-        name = type(item).__name__ if kind is None else _NAMES.get(kind, kind.__name__)
+        own = "items" if type(item) is dict else type(item).__name__
+        name = own if kind is None else _NAMES[kind]
         if (exporter := self._exporters.get(name)) is None:
             exporter = self._exporters[name] = _StreamExporter(self._rows.opened(name), **self._options)
             exporter.lost, exporter.left_out = self.lost, self.left_out

@@ -391,12 +391,10 @@ class FeedExporter(feedexport.FeedExporter):
     async def _close_slot(self, slot: feedexport.FeedSlot, spider: Spider) -> None:
         """Close an output. Nothing waits for the result, so errors are recorded here."""
         try:
-            if run_of(spider) is None:
-                is_finished = True
-            elif isinstance(slot.storage, DatabaseStorage):
+            if isinstance(slot.storage, DatabaseStorage):  # of other spiders too: only this class writes the rows
                 is_finished = await self._is_loaded(slot, slot.storage)
             else:
-                is_finished = self._is_finished(slot)
+                is_finished = run_of(spider) is None or self._is_finished(slot)
             if is_finished:
                 await super()._close_slot(slot, spider)
             else:
