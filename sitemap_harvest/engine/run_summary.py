@@ -172,6 +172,8 @@ class Summary:
     """Whether a document that lists URLs was read, or found unchanged: outputs without rows are then right."""
     has_failed: bool = False
     """Whether a document that counts, or a site, failed."""
+    may_lack_urls: bool = False
+    """Whether a site is not complete: a document was not read, or not completely."""
     count: Callable[[str, int], object] = lambda _name, _by: None
     """Adds a number to a stat of the run."""
 
@@ -253,6 +255,7 @@ class Summary:
 
     def add_site(self, record: SiteRecord) -> None:
         """Count *record*, here and in the stats. Invalid lines of a file of sites were logged at the start."""
+        self.may_lack_urls = self.may_lack_urls or not record.complete
         self.sites[record.result] += 1
         self.count(f"sitemap_harvest/site/{record.result}", 1)
         if record.cause:

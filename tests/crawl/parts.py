@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
     from sitemap_harvest import UrlBatch
@@ -180,6 +181,21 @@ class EndsByTimer:
 
     def end(self) -> None:
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="closespider_timer"))
+
+
+class InterruptedAfter:
+    """Ends the run, as Ctrl-C does, when the response with the path of the setting ``TEST_LAST`` has arrived."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        part = cls()
+        part._crawler = crawler
+        crawler.signals.connect(part.look, signal=signals.response_received)
+        return part
+
+    def look(self, response: Response) -> None:
+        if response.url.endswith(self._crawler.settings["TEST_LAST"]):
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="shutdown"))
 
 
 class Considered:

@@ -142,7 +142,7 @@ def test_rows_of_an_interrupted_run_are_beside_the_rows_that_they_would_replace(
     assert positions(uri) == OLD
     (kept,) = tmp_path.glob("urls.*.parquet")
     assert pq.read_metadata(kept).num_rows == 5000
-    assert f"stays as it was: the run ended early (shutdown); its rows are in {kept}" in log
+    assert f"stays as it was: the run was interrupted; its rows are in {kept}" in log
 
 
 @pytest.mark.parametrize("folder", ["missing", "full"])

@@ -28,7 +28,7 @@ from sitemap_harvest.formats.decompressors import zstd
 from sitemap_harvest.integration.items.output_files import FileFeedStorage
 from tests import forked
 from tests.crawl.crawling import lines
-from tests.site import Manner, Page, index, numbered, unless, urlset
+from tests.site import Manner, Page, index, numbered, robots, unless, urlset
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 OLD = b"the file of yesterday\n"
@@ -64,6 +64,8 @@ UNHURRIED = {  # a run takes 100 seconds, and ends within one if it is interrupt
     "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
     "SITEMAP_HARVEST_MAX_UNANSWERED": 1000,
 }
+
+ONE_BY_ONE = {"SITEMAP_HARVEST_CONCURRENCY": 1, "CONCURRENT_REQUESTS": 1}
 
 
 @pytest.fixture
@@ -146,10 +148,29 @@ def test_an_interrupted_run_puts_its_rows_beside_an_earlier_file(crawl, started,
     assert len(rows) == MANY
     assert json.loads((tmp_path / "new.json").read_bytes()) == rows  # there was no such file
     path = tmp_path / "urls.jsonl"
-    assert f"{path} stays as it was: the run ended early (shutdown); its {MANY:,} items are in {partial}\n" in log
-    assert f"{tmp_path / 'new.json'} is not complete: the run ended early (shutdown)\n" in log
+    assert f"{path} stays as it was: the run was interrupted; its {MANY:,} items are in {partial}\n" in log
+    assert f"{tmp_path / 'new.json'} is not complete: the run was interrupted\n" in log
     assert f"Stored jsonl feed ({MANY} items) in: {path}" not in log
     assert not list(tmp_path.glob(".*.part"))
+
+
+@pytest.mark.parametrize(
+    ("last", "is_replaced"),
+    [
+        pytest.param("/2.xml", True, id="after-the-last-document"),
+        pytest.param("/1.xml", False, id="before-the-last-document"),
+    ],
+)
+def test_an_interrupted_run_replaces_a_file_only_if_nothing_was_left_to_read(crawl, serve, tmp_path, last, is_replaced):
+    site = serve({"/robots.txt": robots("/1.xml", "/2.xml"), "/1.xml": urlset("/a"), "/2.xml": urlset("/b")})
+    old_files(tmp_path, "urls.jsonl")
+    settings = {"EXTENSIONS": {"tests.crawl.parts.InterruptedAfter": 0}, "TEST_LAST": last, **ONE_BY_ONE}
+    run = crawl(site=site.url, emit="urls", feeds=feeds_of(tmp_path, "urls.jsonl"), settings=settings)
+    assert run.reason == "shutdown"
+    assert kept(tmp_path, "urls.jsonl") is not is_replaced
+    if is_replaced:
+        assert [row["loc"] for row in lines(tmp_path / "urls.jsonl")] == [f"{site.url}/a", f"{site.url}/b"]
+    assert [path.suffix for path in tmp_path.glob("urls.jsonl.*")] == ([] if is_replaced else [".partial"])
 
 
 def test_an_interrupted_run_appends_its_rows_to_a_compressed_file(crawl, started, tmp_path):

@@ -43,7 +43,8 @@ _SCRAPYS = (JsonItemExporter, XmlItemExporter)  # Scrapy appends to them, though
 _STDOUT = "stdout:"
 _OF_CHANGES = (ChangeBatch, SummaryBatch)
 MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
-_ENDED_EARLY = frozenset({"shutdown", "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
+_INTERRUPTED = "shutdown"  # by a signal, in Scrapy's words
+_ENDED_EARLY = frozenset({_INTERRUPTED, "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
 """Finish reasons of runs that do not replace files: the user has stopped them, or something failed."""
 _OWN = "sitemap_harvest."
 _CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
@@ -193,7 +194,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     async def close_spider(self, spider: Spider, reason: str = "finished") -> None:
         """Close the feeds. An empty one gets the columns of the items that it could have had, a workbook all sheets."""
-        self._ended_early = f"the run ended early ({reason})" if reason in _ENDED_EARLY else ""
+        self._ended_early = self._why_incomplete(spider, reason)
         if (run := run_of(spider)) is not None and run.config is not None:
             for slot in self.slots:
                 holds_all = getattr(slot.exporters[slot.format], "holds_all_kinds", False)  # each may be empty
@@ -210,6 +211,16 @@ class FeedExporter(feedexport.FeedExporter):
         for slot in self.slots if run is not None else ():
             self._check_replaced(slot)
         await super().close_spider(spider)
+
+    def _why_incomplete(self, spider: Spider, reason: str) -> str:
+        """Return why the outputs do not have all rows of a run that ended for *reason*; empty if they may have."""
+        if reason not in _ENDED_EARLY:
+            return ""
+        if reason != _INTERRUPTED:
+            return f"the run ended early ({reason})"
+        run, has_own_requests = run_of(spider), not type(spider).__module__.startswith(_OWN)
+        has_all = run is not None and bool(run.summary.sites) and not (run.summary.may_lack_urls or run.summary.sampled)
+        return "" if has_all and not has_own_requests else "the run was interrupted"
 
     def _why_kept(self, slot: feedexport.FeedSlot, summary: Summary) -> str | None:
         """Return why the output of *slot*, which has no items, is not written; ``None`` if it is."""
