@@ -26,6 +26,9 @@ _CERTAIN = re.compile(r"\Arobots\.txt\Z|(?:sitemap|urllist).*" + _SUFFIX.format(
 """A file of such a name is meant to be a sitemap document, whatever its contents."""
 _SITEMAP = re.compile(f"{_CERTAIN.pattern}|{_SUFFIX.format('')}", re.IGNORECASE | re.DOTALL)
 """The names of the files in a folder that are validated, if they are not other XML."""
+_LIST = re.compile(rb"(?:\xef\xbb\xbf)?\s*https?://\S*(?:\s+https?://\S*)*\s*", re.IGNORECASE)
+"""The start of a text file that is validated whatever its name: only URLs."""
+_START_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +108,13 @@ def _targets(name: str, logins: Credentials) -> Iterator[Target]:
 
 
 def _below(folder: Path) -> Iterator[Target]:
-    """Yield the files below *folder* whose names are those of sitemap documents, sorted by name."""
-    found = [path for path in sorted(folder.rglob("*")) if _SITEMAP.search(path.name) and path.is_file()]
-    found = [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    """Yield the files below *folder* whose names are those of sitemap documents, and lists of URLs, sorted by name."""
+    visible = (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    found = [path for path in visible if _SITEMAP.search(path.name) or _is_list(path)]
     for path in found or [folder]:
         yield Target(
             name=str(path),
@@ -116,3 +123,15 @@ def _below(folder: Path) -> Iterator[Target]:
             is_found=bool(found) and not _CERTAIN.search(path.name),
             refusal=None if found else "the folder contains no sitemap",
         )
+
+
+def _is_list(path: Path) -> bool:
+    """Whether *path* is a text file whose first lines are URLs."""
+    if path.suffix.lower() != ".txt":
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START_BYTES)
+        return _LIST.fullmatch(start.rpartition(b"\n")[0] or start) is not None
+    except OSError:
+        return True  # its validation reports why

@@ -106,8 +106,8 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
     if not is_folder:
         raise ArgumentError("root", root, _ROOT)
     if sitemaps and not (sites or files):
-        site = f", such as {site_of(sitemaps[0])}" if site_of(sitemaps[0]) else ""
-        message = f"argument root={root!r}: it replaces a site, but {sitemaps[0]!r} is a sitemap; give the site{site}"
+        site = f"={site_of(sitemaps[0])}" if site_of(sitemaps[0]) else ""
+        message = f"argument root={root!r}: it replaces a site, but {sitemaps[0]!r} is a sitemap; give site{site}"
         raise ArgumentError("root", root, "used with a site", message=message)
     if files or sitemaps or len(_parts(arguments, "site")) != 1:
         raise ArgumentError("root", root, "used with exactly one site=, which the folder replaces")

@@ -216,7 +216,8 @@ class AuditSummary(ItemRecord):
         if counts:
             findings = sum(count for count, _ in by_severity)
             found = f"{counted(findings, 'finding')} of {counted(len(self.rules), 'rule')} ({', '.join(counts)})"
-        unread = f" ({self.unread:,} not read completely, so the audit is partial)" if self.unread else ""
+        unread = f"{self.unread:,} not read completely" if self.urls else "no URL was read"
+        unread = f" ({unread}, so the audit is partial)" if self.unread else ""
         pages = ""
         if self.sampled_pages is not None:
             pages = f"; probe: {self.probed_pages:,} of {self.sampled_pages:,} sampled pages (seed {self.probe_seed})"

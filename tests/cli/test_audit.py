@@ -129,6 +129,7 @@ def test_a_site_that_does_not_respond_is_a_finding_with_the_exit_code_of_the_cra
     run = forked.scrapy(*target, "-O", "f.jsonl", cwd=tmp_path)
     assert run.returncode == 7, run.stderr
     assert "site/no-sitemap" in (tmp_path / "f.jsonl").read_text()
+    assert " in 0 URLs of 2 documents (no URL was read, so the audit is partial)" in run.stderr
     assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 4
 
 

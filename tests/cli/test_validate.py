@@ -199,7 +199,9 @@ def test_sitemaps_below_a_folder_are_validated(tmp_path: Path) -> None:
         "b/pages.xml": GOOD.replace("/1", "/3"),
         "a/sitemap-news.xml.gz": "",  # named like a sitemap, so an empty file is a problem
         "a/opensearch.xml": "<OpenSearchDescription/>",
-        "a/license.txt": "https://a.example/license\n",
+        "a/license.txt": "https://a.example/license\nis the licence.\n",
+        "a/products.txt": "https://a.example/2\nhttps://a.example/1\n",
+        "a/unfinished.txt": "https://a.example/2",
         "a/urllist.txt": "https://a.example/1\n",
         "robots.txt": "User-agent: *\n",
         ".git/sitemap.xml": GOOD,
@@ -210,7 +212,9 @@ def test_sitemaps_below_a_folder_are_validated(tmp_path: Path) -> None:
         (tmp_path / "site" / name).write_text(text)
     run = validate("site", "site/b/sitemap.xml", "--format", "json", cwd=tmp_path)
     assert [(record["target"], record["kind"]) for record in records(run)] == [
+        ("site/a/products.txt", "list"),
         ("site/a/sitemap-news.xml.gz", "empty"),
+        ("site/a/unfinished.txt", "list"),
         ("site/a/urllist.txt", "list"),
         ("site/b/pages.xml", "sitemap"),
         ("site/b/sitemap.xml", "sitemap"),
