@@ -10,7 +10,7 @@ _BEFORE_HOST = re.compile(r"(?<=//).*@", re.DOTALL)
 _WITHOUT_SCHEME = re.compile(r"(?<![^'\"=(])[^'\"=(]+:(?!//).*@", re.DOTALL)
 _NO_PORT = re.compile(r"(//[^\s/@:\[\]]*:)(?!\d*(?:[/?#'\"\s]|\Z))\S+?(?=['\"]?[:,]?(?:\s|\Z))")
 _USER = re.compile(r"(?<=//)[^/?#\\\s]*@")
-_SECRET_NAME = re.compile(r"pass(?:w|phrase|$)|secret|token|api_?key|credential|auth(?!or)", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"pass(?:w|phrase|$)|secret|token|api[_-]?key|credential|auth(?!or)", re.IGNORECASE)
 _PASSWORD = re.compile(r"('\w+_(?:PASS|PASSWORD|SECRET\w*|TOKEN)': ).*?(?=,\s'[A-Z_0-9]+':|\}\Z)", re.DOTALL)
 
 
@@ -29,6 +29,11 @@ def _word_without_login(word: re.Match[str]) -> str:
     return _WITHOUT_SCHEME.sub("***@", _BEFORE_HOST.sub("***@", before + sign)) + rest
 
 
+def suggests_secret(name: str) -> bool:
+    """Whether the *name* of a value, such as ``api_key``, suggests that the value is a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def without_credentials(value: Any, *, name: str = "") -> Any:
     """Return *value*, plain data, without the part before ``@`` in its URLs.
 
@@ -38,7 +43,7 @@ def without_credentials(value: Any, *, name: str = "") -> Any:
         return {key: without_credentials(one, name=str(key)) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [without_credentials(one, name=name) for one in value]
-    if value is not None and _SECRET_NAME.search(name):
+    if value is not None and suggests_secret(name):
         return "***"
     return _USER.sub("", value) if isinstance(value, str) else value
 

@@ -61,6 +61,17 @@ class Capture:
         return next((value for one, value in self.headers if one.lower() == name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A response that later records refer to, in the form of WARC headers."""
+
+    url: str
+    date: str
+    record_id: str | None
+    digest: str | None
+    """Of its payload."""
+
+
 class NoCaptureError(Exception):
     """An archive has no usable capture of a URL."""
 
@@ -105,13 +116,15 @@ class Captures:
             raise NoCaptureError(f"the archive cannot be read: {(error.strerror or str(error)).lower()}") from error
         raise NoCaptureError("the archive has no capture of it")
 
-    def last(self, url: str) -> tuple[str | None, str, str] | None:
-        """Return payload digest, URL and date, as in WARC headers, of the last whole response with status 200."""
+    def last(self, url: str) -> Original | None:
+        """Return the last whole response with status 200."""
         with suppress(OSError, *_DAMAGE):
             for record in self._records(url):
                 is_whole = record.rec_type == "response" and not _field(record, "WARC-Truncated")
                 if is_whole and _capture(record, most_bytes=1).status == 200:
-                    return _field(record, "WARC-Payload-Digest"), _url(record), _field(record, "WARC-Date") or ""
+                    names = ("WARC-Date", "WARC-Record-ID", "WARC-Payload-Digest")
+                    date, record_id, digest = (_field(record, name) for name in names)
+                    return Original(_url(record), date or "", record_id, digest)
         return None
 
     def _resolved(self, revisit: Any, most_bytes: int) -> Capture:

@@ -7,7 +7,7 @@ one incomplete member, at the end of its file.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from io import BytesIO
@@ -18,9 +18,10 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.timeutils import datetime_to_iso_date
 from warcio.warcwriter import WARCWriter
 
+from sitemap_harvest.archive.captures import Original
 from sitemap_harvest.files import sync
-from sitemap_harvest.redact import without_credentials
-from sitemap_harvest.urls import document_key
+from sitemap_harvest.redact import suggests_secret, without_credentials
+from sitemap_harvest.urls import document_key, without_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000_000
 """Size of a file after which the next one is begun."""
 _SPEC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 _SECRETS = frozenset({"authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2"})
 _MOST_KEPT = 100_000  # digests of the documents written last, some 30 MB
 
@@ -66,14 +67,14 @@ class ArchiveWriter:
         run_id: str,
         info: Mapping[str, str],
         *,
-        last: Callable[[str], tuple[str | None, str, str] | None] | None = None,
+        last: Callable[[str], Original | None] | None = None,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         """*info* describes the run. *last* returns the last response for a URL, as :meth:`Captures.last` does."""
         self._folder, self._run_id, self._info = folder, run_id, info
         self._last = last or (lambda _: None)
         self._max_bytes = max_bytes
-        self._known: dict[str, tuple[str, str]] = {}
+        self._known: dict[str, Original] = {}
         self._lock = threading.Lock()
         self._builder: Any = WARCWriter(BytesIO(), warc_version="WARC/1.1")
         self._file: BinaryIO | None = None
@@ -82,14 +83,15 @@ class ArchiveWriter:
 
     def write(self, exchange: Exchange) -> None:
         """Append the records of *exchange*. Raises :exc:`OSError`; then the file ends before them."""
+        exchange = replace(exchange, url=without_user(exchange.url))
         with self._lock:
-            response = self._response(exchange)
-            request = None if exchange.sent is None else self._request(exchange, *exchange.sent, response)
+            records = [response := self._response(exchange)]
+            if exchange.sent is not None:
+                records.append(self._request(exchange, *exchange.sent, response))
             file = self._file or self._next_file()
-            for record in (response, request):
-                if record is not None:
-                    record.rec_headers.add_header("WARC-Warcinfo-ID", self._info_id)
-                    self._append(file, record)
+            for record in records:
+                record.rec_headers.add_header("WARC-Warcinfo-ID", self._info_id)
+            self._append(file, *records)
             if file.tell() >= self._max_bytes:
                 self._close()
 
@@ -106,7 +108,7 @@ class ArchiveWriter:
             fields["WARC-Truncated"] = exchange.truncated
         head = _RecordHead(f"{exchange.protocol} {exchange.status} {_phrase(exchange.status)}", _honest(exchange))
         if exchange.status == 304:
-            return self._not_modified(exchange, fields, head)
+            return self._revisit("server-not-modified", exchange.url, self._earlier(exchange.url), fields, head)
         record = self._builder.create_warc_record(
             exchange.url,
             "response",
@@ -118,18 +120,22 @@ class ArchiveWriter:
         digest = record.rec_headers.get_header("WARC-Payload-Digest")
         if exchange.status != 200 or not exchange.body or exchange.truncated:
             return record
-        if (earlier := self._earlier(exchange.url)) is not None and earlier[0] == digest:
-            return self._builder.create_revisit_record(
-                exchange.url, digest, *earlier[1:], http_headers=head, warc_headers_dict=fields
-            )
-        self._keep(exchange.url, digest, fields["WARC-Date"])
+        if (earlier := self._earlier(exchange.url)) is not None and earlier.digest == digest:
+            fields |= {"WARC-Payload-Digest": earlier.digest, "WARC-Truncated": "length"}  # its body is left out
+            return self._revisit("identical-payload-digest", exchange.url, earlier, fields, head)
+        record_id = record.rec_headers.get_header("WARC-Record-ID")
+        self._keep(Original(exchange.url, fields["WARC-Date"], record_id, digest))
         return record
 
-    def _not_modified(self, exchange: Exchange, fields: dict[str, str], head: _RecordHead) -> Any:
-        fields["WARC-Profile"] = _NOT_MODIFIED
-        if (earlier := self._earlier(exchange.url)) is not None:
-            _, fields["WARC-Refers-To-Target-URI"], fields["WARC-Refers-To-Date"] = earlier
-        return self._builder.create_warc_record(exchange.url, "revisit", warc_headers_dict=fields, http_headers=head)
+    def _revisit(
+        self, profile: str, url: str, earlier: Original | None, fields: dict[str, str], head: _RecordHead
+    ) -> Any:
+        fields["WARC-Profile"] = _PROFILES + profile
+        if earlier is not None:
+            fields |= {"WARC-Refers-To-Target-URI": earlier.url, "WARC-Refers-To-Date": earlier.date}
+            if earlier.record_id:
+                fields["WARC-Refers-To"] = earlier.record_id
+        return self._builder.create_warc_record(url, "revisit", warc_headers_dict=fields, http_headers=head)
 
     def _request(self, exchange: Exchange, method: str, headers: Headers, response: Any) -> Any:
         parts = urlsplit(exchange.url)
@@ -142,19 +148,17 @@ class ArchiveWriter:
             if response.rec_headers.get_header(name)
         }
         fields["WARC-Concurrent-To"] = response.rec_headers.get_header("WARC-Record-ID")
-        head = _RecordHead(f"{method} {target} HTTP/1.1", [*host, *headers])
+        shown = [one for one in headers if not suggests_secret(one[0].decode("latin-1"))]
+        head = _RecordHead(f"{method} {target} HTTP/1.1", [*host, *shown])
         return self._builder.create_warc_record(exchange.url, "request", warc_headers_dict=fields, http_headers=head)
 
-    def _earlier(self, url: str) -> tuple[str | None, str, str] | None:
-        """Return the payload digest, the URL and the date of the last response for *url*."""
-        if (known := self._known.get(document_key(url))) is not None:
-            return known[0], url, known[1]
-        return self._last(url)
+    def _earlier(self, url: str) -> Original | None:
+        return self._known.get(document_key(url)) or self._last(url)
 
-    def _keep(self, url: str, digest: str, date: str) -> None:
-        key = document_key(url)
+    def _keep(self, original: Original) -> None:
+        key = document_key(original.url)
         self._known.pop(key, None)
-        self._known[key] = digest, date
+        self._known[key] = original
         if len(self._known) > _MOST_KEPT:
             del self._known[next(iter(self._known))]
 
@@ -173,11 +177,13 @@ class ArchiveWriter:
         self._append(file, record)
         return file
 
-    def _append(self, file: BinaryIO, record: Any) -> None:
-        """Append *record* as a whole gzip member, or nothing."""
-        member = BytesIO()
-        WARCWriter(member).write_record(record)
-        data, begin = memoryview(member.getbuffer()), file.tell()
+    def _append(self, file: BinaryIO, *records: Any) -> None:
+        """Append *records*, each as a gzip member, or nothing."""
+        members = BytesIO()
+        writer = WARCWriter(members)
+        for record in records:
+            writer.write_record(record)
+        data, begin = memoryview(members.getbuffer()), file.tell()
         try:
             while data:
                 data = data[file.write(data) :]
@@ -209,16 +215,16 @@ class _RecordHead(StatusAndHeaders):  # type: ignore[misc]  # warcio has no type
 
 
 def _honest(exchange: Exchange) -> Headers:
-    """Return the headers of the response, with a ``Content-Length`` that is that of the body.
+    """Return the headers of the response, with a ``Content-Length`` that is that of the body, unless it is cut.
 
-    Another one is renamed, as Common Crawl does. A response to HEAD or with 304 has no body.
+    Headers that do not describe the body are renamed as Common Crawl does. A response to HEAD or with 304 has no body.
     """
     length = b"%d" % len(exchange.body)
-    headers = [one for one in exchange.headers if one[0].lower() != b"transfer-encoding"]
-    if exchange.status == 304 or all(value == length for name, value in headers if name.lower() == b"content-length"):
-        return headers
-    others = [(b"X-Crawl-" + name if name.lower() == b"content-length" else name, value) for name, value in headers]
-    return [*others, (b"Content-Length", length)]
+    lengths = [value for name, value in exchange.headers if name.lower() == b"content-length"]
+    is_right = bool(exchange.truncated) or exchange.status == 304 or all(value == length for value in lengths)
+    wrong = {b"transfer-encoding"} if is_right else {b"transfer-encoding", b"content-length"}
+    headers = [(b"X-Crawler-" + name if name.lower() in wrong else name, value) for name, value in exchange.headers]
+    return headers if is_right else [*headers, (b"Content-Length", length)]
 
 
 def _is_secret(name: bytes) -> bool:

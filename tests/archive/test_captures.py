@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_harvest.archive.captures import Captures, NoCaptureError
+from sitemap_harvest.archive.captures import Captures, NoCaptureError, Original
 from sitemap_harvest.archive.files import files_of, is_archive
 from sitemap_harvest.errors import ArchiveError
 from tests.archive.records import URL, http, packed, record
@@ -182,7 +182,7 @@ def test_files_that_are_no_archives_are_refused(tmp_path: Path) -> None:
 def test_only_whole_documents_are_confirmed(path: Path, block: str) -> None:
     first = record(http("a"), date="2019-01-01T00:00:00Z", more="WARC-Payload-Digest: sha1:X")
     path.write_bytes(packed(first, record(block, more="WARC-Truncated: length" if block else "")))
-    assert Captures(files_of(path)).last(URL) == ("sha1:X", URL, "2019-01-01T00:00:00Z")
+    assert Captures(files_of(path)).last(URL) == Original(URL, "2019-01-01T00:00:00Z", None, "sha1:X")
 
 
 def test_a_folder_with_warc_files_is_an_archive(tmp_path: Path) -> None:

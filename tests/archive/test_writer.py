@@ -75,9 +75,11 @@ def test_a_response_is_followed_by_its_request(tmp_path: Path) -> None:
 def test_credentials_are_not_written(tmp_path: Path) -> None:
     names = (b"Authorization", b"proxy-authorization", b"Cookie", b"Set-Cookie")
     secrets = [(name, b"secret") for name in names] + [(b"Location", b"https://me:secret@a.example/")]
-    (path,) = written(tmp_path, exchange(sent=("GET", secrets), headers=secrets))
+    sent = [*secrets, (b"X-Api-Key", b"secret"), (b"X-Auth-Token", b"secret")]
+    (path,) = written(tmp_path, exchange(url="https://me:secret@a.example/x", sent=("GET", sent), headers=secrets))
     text = gzip.decompress(path.read_bytes())
     assert b"secret" not in text
+    assert {one["WARC-Target-URI"] for one in records(path)[1:]} == {"https://a.example/x"}
     assert text.count(b"Location: https://a.example/\r\n") == 2
 
 
@@ -92,9 +94,9 @@ def test_other_header_bytes_are_kept(tmp_path: Path) -> None:
         pytest.param([], [], id="none"),
         pytest.param([(b"Content-Length", b"5")], [("Content-Length", "5")], id="right"),
         pytest.param(
-            [(b"Content-Length", b"9")], [("X-Crawl-Content-Length", "9"), ("Content-Length", "5")], id="wrong"
+            [(b"Content-Length", b"9")], [("X-Crawler-Content-Length", "9"), ("Content-Length", "5")], id="wrong"
         ),
-        pytest.param([(b"Transfer-Encoding", b"chunked")], [], id="chunked"),
+        pytest.param([(b"Transfer-Encoding", b"chunked")], [("X-Crawler-Transfer-Encoding", "chunked")], id="chunked"),
     ],
 )
 def test_the_headers_describe_the_body(tmp_path: Path, headers: Any, expected: Any) -> None:
@@ -127,6 +129,29 @@ def test_unchanged_documents_are_revisits(tmp_path: Path) -> None:
         assert Captures(files_of(tmp_path), until=later[second]).find(URL).body == body
 
 
+REFERRED = ("WARC-Profile", "WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date", "WARC-Truncated")
+
+
+@pytest.mark.parametrize("is_earlier_run", [False, True])
+def test_revisits_identify_the_response_that_they_confirm(tmp_path: Path, is_earlier_run: bool) -> None:
+    first = exchange(url="https://a.example/%78?y=1")
+    others = exchange(at=NOW + timedelta(seconds=1)), exchange(at=NOW + timedelta(seconds=2), status=304, body=b"")
+    if is_earlier_run:
+        written(tmp_path, first)
+        path = written(tmp_path, *others, run="B", last=Captures(files_of(tmp_path)).last)[1]
+    else:
+        (path,) = written(tmp_path, first, *others)
+    everything = [one for file in sorted(tmp_path.iterdir()) for one in records(file)]
+    (original,) = (one for one in everything if one["WARC-Type"] == "response")
+    base, found = "http://netpreserve.org/warc/1.1/revisit/", [one for one in records(path) if "WARC-Profile" in one]
+    place = (original["WARC-Record-ID"], original["WARC-Target-URI"], original["WARC-Date"])
+    assert [tuple(map(one.get, REFERRED)) for one in found] == [
+        (f"{base}identical-payload-digest", *place, "length"),
+        (f"{base}server-not-modified", *place, None),
+    ]
+    assert found[0]["WARC-Payload-Digest"] == original["WARC-Payload-Digest"]
+
+
 def test_documents_of_earlier_runs_are_known(tmp_path: Path) -> None:
     written(tmp_path, exchange(sent=None))
     known = Captures(files_of(tmp_path))
@@ -137,9 +162,12 @@ def test_documents_of_earlier_runs_are_known(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"hel"])
 def test_cut_bodies_say_so(tmp_path: Path, body: bytes) -> None:
-    written(tmp_path, exchange(), exchange(at=NOW + timedelta(seconds=1), body=body, truncated="length"))
+    headers = [(b"Content-Length", b"5")]
+    written(
+        tmp_path, exchange(), exchange(at=NOW + timedelta(seconds=1), body=body, headers=headers, truncated="length")
+    )
     found = Captures(files_of(tmp_path)).find(URL)
-    assert (found.body, found.truncated) == (body, "length")
+    assert (found.body, found.truncated, found.headers) == (body, "length", [("Content-Length", "5")])
 
 
 def test_full_files_are_followed_by_others(tmp_path: Path) -> None:
@@ -153,7 +181,8 @@ def test_a_run_without_responses_has_no_file(tmp_path: Path) -> None:
     assert written(tmp_path) == []
 
 
-def test_a_failed_record_leaves_no_half(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [50, 500])
+def test_a_failed_record_leaves_no_half(tmp_path: Path, left: int) -> None:
     class Full:
         """A file on a disk that is full after some bytes."""
 
@@ -173,7 +202,7 @@ def test_a_failed_record_leaves_no_half(tmp_path: Path) -> None:
     writer = ArchiveWriter(tmp_path, RUN, INFO)
     writer.write(exchange())
     whole = (path := next(tmp_path.iterdir())).read_bytes()
-    writer._file = Full(writer._file, 50)  # type: ignore[assignment]
+    writer._file = Full(writer._file, left)  # type: ignore[assignment]
     with pytest.raises(OSError, match="No space left"):
         writer.write(exchange(url="https://a.example/2", body=b"x" * 100))
     writer.close()
