@@ -1,4 +1,4 @@
-"""The folders of the package import in one strict order, only the last know Scrapy, and class names are unique."""
+"""What modules import: folders in one strict order, Scrapy only in the last, few others; class names are unique."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ ORDER = (
 )
 """Each imports from itself and from those before it."""
 KNOW_SCRAPY = frozenset(ORDER[ORDER.index("integration") :])
+MOST_NEEDED = 12
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -73,6 +74,15 @@ def imports(module: Path) -> set[str]:
     return names
 
 
+def needed(node: ast.AST) -> set[str]:
+    """Return the modules of the package that *node* imports anywhere in it, without those for types only."""
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        return set()
+    if isinstance(node, ast.ImportFrom) and node.module is not None:
+        return {node.module} if node.module.split(".")[0] == "sitemap_harvest" else set()
+    return set().union(*map(needed, ast.iter_child_nodes(node)))
+
+
 def folder(module: Path) -> str:
     """Return the first folder (or the name) of *module* in the package; the package itself has none."""
     first = module.relative_to(PACKAGE).parts[0]
@@ -88,6 +98,12 @@ def test_imports_follow_the_order_of_folders(module: Path) -> None:
         assert {name for name in used if ORDER.index(name) > ORDER.index(own)} == set()
     else:
         assert not used & KNOW_SCRAPY, "reading a document from Python never needs Scrapy"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))
+def test_no_module_needs_more_than_twelve_others(module: Path) -> None:
+    """Imports for types only do not count: a module whose objects are only passed on is not needed."""
+    assert len(needed(ast.parse(module.read_bytes()))) <= MOST_NEEDED
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(PACKAGE)))

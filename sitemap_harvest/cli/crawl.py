@@ -23,10 +23,9 @@ from sitemap_harvest.cli.crawl_summary import NO_OUTPUT, line, show
 from sitemap_harvest.cli.output import tell, unknown_format
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
-from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
-from sitemap_harvest.integration.setting_types import check_setting_types
+from sitemap_harvest.integration.setting_types import checked_settings
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.reporting.json_log import start_log
 from sitemap_harvest.reporting.run_reports import ErrorCount, check_installed, report_refused
@@ -95,8 +94,7 @@ def crawl(
     try:
         arguments = arguments_of(opts.targets, opts.spargs)
         RunConfig.of(arguments)
-        HarvestSettings.from_settings(settings)
-        check_setting_types(settings)
+        checked_settings(settings)
         check_installed(settings)
     except HarvestError as error:
         report_refused(error, settings, spider=SitemapSpider.name, arguments={"TARGET": opts.targets, **opts.spargs})

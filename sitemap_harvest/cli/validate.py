@@ -17,7 +17,6 @@ from scrapy.settings import get_settings_priority
 from sitemap_harvest.cli import output
 from sitemap_harvest.cli.validation_report import Validation, show, show_closing
 from sitemap_harvest.cli.validation_targets import Target, targets_of
-from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.config.targets import Credentials
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.engine.interfaces import DocumentResponse
@@ -25,7 +24,7 @@ from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import check
 from sitemap_harvest.integration import download_errors
 from sitemap_harvest.integration.fetch_spider import Fetched, FetchSpider
-from sitemap_harvest.integration.setting_types import check_setting_types
+from sitemap_harvest.integration.setting_types import checked_settings
 from sitemap_harvest.model import Kind, Severity, counted
 
 if TYPE_CHECKING:
@@ -71,8 +70,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Validate. Raises :exc:`HarvestError` for an invalid argument or setting."""
     logins = Credentials()
     targets = targets_of(opts.targets, opts.at, logins)
-    limits = HarvestSettings.from_settings(settings).limits
-    check_setting_types(settings)
+    limits = checked_settings(settings).limits
     has_log_level = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
     if not (opts.loglevel or opts.logfile or opts.nolog or has_log_level):
         settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # each document reports its own failure

@@ -1,4 +1,4 @@
-"""``read`` and ``Document``: the public interface of the readers."""
+"""``Document``: a document and its contents, read on demand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.display import SHOWN_ROWS, counted, first_rows, short, summary_as_html, table_as_html
 from sitemap_harvest.formats.collector import Collector, LimitReached, Limits
-from sitemap_harvest.formats.local import body_of
 from sitemap_harvest.formats.problem_log import ProblemLog
+from sitemap_harvest.formats.readers import read_entries
 from sitemap_harvest.formats.sniff import binary_format, sniff
 from sitemap_harvest.formats.source import Source
 from sitemap_harvest.frames import ArrowData
@@ -21,28 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from sitemap_harvest.formats.local import Body
     from sitemap_harvest.model import Problem, SitemapRef, UrlEntry
-
-_NO_LIMITS_NAMED = Limits()
-
-
-def read(
-    body: Body, *, url: str | None = None, content_type: str | None = None, limits: Limits = _NO_LIMITS_NAMED
-) -> Document:
-    """Return the contents of *body*: a robots.txt, index, sitemap, list or feed, compressed or not.
-
-    *body*: bytes, the path of a file, or a file that is open in binary mode. *url* is the
-    URL of the document, the base of relative URLs; without it, that of the file, and
-    relative URLs are reported as a problem. *content_type* is that header, if there was
-    one; it has little influence, because the kind is determined by the content.
-
-    Fetches nothing: :func:`~sitemap_harvest.harvest` does. Never raises for the contents
-    of a body: its flaws are in :attr:`Document.problems`. Raises :exc:`OSError` for a
-    path that cannot be read, and :exc:`ArgumentError` for an address.
-    """
-    content, own_url = body_of(body)
-    return Document(content, url=own_url if url is None else url, content_type=content_type, limits=limits)
 
 
 class Document(ArrowData):
@@ -121,7 +100,7 @@ class Document(ArrowData):
             bytes_read=lambda: source.bytes_unpacked,
         )
         with suppress(LimitReached):
-            yield from self._entries(into)
+            yield from read_entries(self._source, self.kind, into, base=self._base)
         yield from into.last_batches()
         self._judge(into)
         self._read, self._size, self._digest = into, self._source.bytes_unpacked, self._source.sha256
@@ -206,38 +185,6 @@ class Document(ArrowData):
                 pass
         assert self._read is not None  # noqa: S101 - for mypy: urls() sets it
         return self._read
-
-    def _entries(self, into: Collector) -> Iterator[UrlBatch]:
-        # Each reader is imported when it is needed: few runs need all.
-        if self.kind in {Kind.SITEMAP, Kind.INDEX}:
-            from sitemap_harvest.formats.xml.sitemap import read_sitemap
-
-            yield from read_sitemap(self._source, self.kind, into)
-            return
-        text = self._source.text(into.problems)
-        if self.kind is Kind.FEED:
-            from sitemap_harvest.formats.feeds import read_json_feed, read_xml_feed
-
-            yield from (read_json_feed if self._source.start.head.startswith("{") else read_xml_feed)(text, into)
-        elif self.kind is Kind.LIST:
-            from sitemap_harvest.formats.text import read_text
-
-            yield from read_text(text, into)
-        elif self.kind is Kind.LINKS:
-            from sitemap_harvest.formats.html.links import read_links
-
-            yield from read_links(text, into, url=self._base)
-        elif self.kind is Kind.HTML:
-            from sitemap_harvest.formats.html.links import read_hints
-
-            read_hints(text, into, url=self._base)
-        elif self.kind is Kind.ROBOTS:
-            from sitemap_harvest.formats.robots import read_robots
-
-            yield from read_robots(text, into)
-        else:
-            for _ in self._source.utf8(into.problems):
-                pass  # for its size and digest, and for problems of its compression
 
     def _judge(self, into: Collector) -> None:
         if into.problems.lost_bytes and not self.kind.is_readable:

@@ -1,4 +1,4 @@
-"""Local documents: the bytes of what ``read()`` takes, and its URL. Fetches nothing."""
+"""``read``: the contents of bytes, of a file, or of an open file. Fetches nothing."""
 
 from __future__ import annotations
 
@@ -9,11 +9,32 @@ from typing import IO
 from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.formats.collector import Limits
+from sitemap_harvest.formats.document import Document
 
+_NO_LIMITS_NAMED = Limits()
 Body = bytes | bytearray | memoryview | str | os.PathLike[str] | IO[bytes]
 
 
-def body_of(source: Body) -> tuple[bytes, str]:
+def read(
+    body: Body, *, url: str | None = None, content_type: str | None = None, limits: Limits = _NO_LIMITS_NAMED
+) -> Document:
+    """Return the contents of *body*: a robots.txt, index, sitemap, list or feed, compressed or not.
+
+    *body*: bytes, the path of a file, or a file that is open in binary mode. *url* is the
+    URL of the document, the base of relative URLs; without it, that of the file, and
+    relative URLs are reported as a problem. *content_type* is that header, if there was
+    one; it has little influence, because the kind is determined by the content.
+
+    Fetches nothing: :func:`~sitemap_harvest.harvest` does. Never raises for the contents
+    of a body: its flaws are in :attr:`Document.problems`. Raises :exc:`OSError` for a
+    path that cannot be read, and :exc:`ArgumentError` for an address.
+    """
+    content, own_url = _body_of(body)
+    return Document(content, url=own_url if url is None else url, content_type=content_type, limits=limits)
+
+
+def _body_of(source: Body) -> tuple[bytes, str]:
     """Return the bytes of *source*, and its URL: that of the file, or empty if it is none.
 
     Raises :exc:`ArgumentError` for an address, :exc:`OSError` for a path that cannot be

@@ -1,4 +1,4 @@
-"""The types of Scrapy's own settings, checked before Scrapy reads them deep inside a run."""
+"""The settings of a run, Scrapy's own and those of the package, checked before it begins."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
+from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.redact import without_login
 
@@ -21,6 +22,13 @@ _FRACTIONS = frozenset({"DNS_TIMEOUT", "DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT"})  #
 _SWITCHES = frozenset({"TELNETCONSOLE_ENABLED"})  # the same
 _DICTIONARIES = ("FEEDS", "ITEM_PIPELINES", "EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ADDONS")
 _LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
+
+
+def checked_settings(settings: BaseSettings) -> HarvestSettings:
+    """Return the settings of the package. Raises :exc:`OptionError` if one of these or of Scrapy's is invalid."""
+    options = HarvestSettings.from_settings(settings)
+    check_setting_types(settings)
+    return options
 
 
 def check_setting_types(settings: BaseSettings) -> None:

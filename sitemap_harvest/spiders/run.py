@@ -16,8 +16,9 @@ from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.run_state import RUN, RunState, fields
 from sitemap_harvest.errors import ArgumentError, HarvestError
 from sitemap_harvest.page_visits.page_rules import PageRules
+from sitemap_harvest.spiders.added_components import enable_components
 from sitemap_harvest.spiders.run_components import connect
-from sitemap_harvest.spiders.run_setup import apply_targets, enable_components, prepare
+from sitemap_harvest.spiders.run_setup import apply_targets, prepare
 from sitemap_harvest.spiders.start_requests import has_own, state_of
 
 if TYPE_CHECKING:

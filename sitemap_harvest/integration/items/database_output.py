@@ -145,9 +145,11 @@ class DatabaseStorage:
         file.close()
 
 
-def is_database(uri: str, options: Mapping[str, Any]) -> bool:
-    """Whether the output *uri* with these feed *options* is a database, by its format or, without one, its scheme."""
-    return options["format"] in KINDS or (not options["format"] and uri.partition(":")[0] in SCHEMES)
+def database_of(uri: str, options: Mapping[str, Any]) -> str | None:
+    """Return the kind of database that the output *uri* is, by its format or, without one, its scheme, if it is one."""
+    if name := options["format"]:
+        return str(name) if name in KINDS else None
+    return SCHEMES.get(uri.partition(":")[0])
 
 
 def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:

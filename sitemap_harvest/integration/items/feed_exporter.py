@@ -15,13 +15,12 @@ from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable, maybe_deferred_to_future
 from twisted.internet.threads import deferToThread
 
-from sitemap_harvest.databases import SCHEMES
 from sitemap_harvest.engine.exit_codes import LOST_ITEMS
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import DatabaseError, MissingPackageError, probably_meant
 from sitemap_harvest.files import is_device
 from sitemap_harvest.integration.default_settings import BINARY_FORMATS, COMPRESSIONS, why_no_package
-from sitemap_harvest.integration.items.database_output import DatabaseStorage, exported_schema, is_database
+from sitemap_harvest.integration.items.database_output import DatabaseStorage, database_of, exported_schema
 from sitemap_harvest.integration.items.item_types import RowList
 from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS, LostRows
 from sitemap_harvest.integration.items.output_files import FileFeedStorage, compress, tell_incomplete, tell_kept
@@ -70,8 +69,8 @@ class FeedExporter(feedexport.FeedExporter):
         self._is_ours = run_of(crawler.spider) is not None
         super().__init__(crawler)
         for uri, options in self.feeds.items():
-            if is_database(uri, options):
-                options["format"] = options["format"] or SCHEMES[uri.partition(":")[0]]
+            if database := database_of(uri, options):
+                options["format"] = database
             elif self._is_ours or options["format"] in COMPRESSIONS:
                 compress(uri, options)
         self.outputs: dict[feedexport.FeedSlot, bool] = {}
@@ -80,11 +79,11 @@ class FeedExporter(feedexport.FeedExporter):
         self._reported: set[tuple[str, str]] = set()
 
     def _storage_supported(self, uri: str, feed_options: dict[str, Any]) -> bool:
-        return is_database(uri, feed_options) or super()._storage_supported(uri, feed_options)
+        return database_of(uri, feed_options) is not None or super()._storage_supported(uri, feed_options)
 
     def _get_storage(self, uri: str, feed_options: dict[str, Any]) -> feedexport.FeedStorageProtocol:
         """Return the storage; a local file is replaced as a whole, unless rows can be appended to it."""
-        if is_database(uri, feed_options):
+        if database_of(uri, feed_options) is not None:
             return DatabaseStorage(uri, feed_options=feed_options)  # type: ignore[return-value]  # its own file type
         if self._is_ours and uri == _STDOUT:  # Scrapy warns that it cannot overwrite it, and nobody expects that
             feed_options = {**feed_options, "overwrite": False}
