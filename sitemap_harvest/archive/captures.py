@@ -7,6 +7,8 @@ is read from its file when it is needed.
 from __future__ import annotations
 
 import logging
+import math
+import re
 import zlib
 from array import array
 from contextlib import suppress
@@ -17,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from warcio.archiveiterator import WARCIterator
-from warcio.bufferedreaders import ChunkedDataReader
+from warcio.bufferedreaders import DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.statusandheaders import StatusAndHeadersParser
 
+from sitemap_harvest.dates import read_date
 from sitemap_harvest.errors import ArchiveError
 from sitemap_harvest.urls import document_key
 
@@ -32,7 +35,11 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 _TYPES = frozenset({"response", "revisit"})
 _BLOCK = 64 * 1024
+_MOST_HEAD_BYTES = 1024 * 1024
+_CHUNK = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
 _NOT_MODIFIED = "/server-not-modified"
+_PROFILES = (_NOT_MODIFIED, "identical-payload-digest")
+"""How the profiles of revisits end that can be read. Their beginning depends on the version and on the program."""
 _DAMAGE = (ArchiveLoadFailed, EOFError, ValueError, AttributeError, TypeError, AssertionError, zlib.error)
 """What warcio raises for damaged files; :exc:`ArchiveLoadFailed` where it has noticed it."""
 
@@ -85,7 +92,8 @@ class Captures:
         Damaged files are read up to the damage, which is logged.
         """
         self._files = list(files)
-        self._until = None if until is None else until.timestamp()
+        self._until = math.inf if until is None else until.timestamp()
+        self._undated = 0
         keys, times, numbers, offsets = array("Q"), array("d"), array("I"), array("Q")
         for number, file in enumerate(self._files):
             for key, at, offset in self._scan(file):
@@ -93,6 +101,8 @@ class Captures:
                 times.append(at)
                 numbers.append(number)
                 offsets.append(offset)
+        if self._undated:
+            _logger.warning("%d responses in the archive have no valid date, and were ignored", self._undated)
         order = np.lexsort((np.asarray(times), np.asarray(keys)))  # stable: of the same time, the last in its file wins
         self._keys = np.asarray(keys)[order]
         self._numbers, self._offsets = np.asarray(numbers)[order], np.asarray(offsets)[order]
@@ -120,7 +130,7 @@ class Captures:
         """Return the last whole response with status 200."""
         with suppress(OSError, *_DAMAGE):
             for record in self._records(url):
-                is_whole = record.rec_type == "response" and not _field(record, "WARC-Truncated")
+                is_whole = record.rec_type == "response" and not _truncated(record)
                 if is_whole and _capture(record, most_bytes=1).status == 200:
                     names = ("WARC-Date", "WARC-Record-ID", "WARC-Payload-Digest")
                     date, record_id, digest = (_field(record, name) for name in names)
@@ -144,14 +154,14 @@ class Captures:
 
     def _original(self, revisit: Any, most_bytes: int) -> Capture | None:
         url = _field(revisit, "WARC-Refers-To-Target-URI") or _url(revisit)
-        wanted = {
+        wanted: dict[str, str | None] = {
             "WARC-Record-ID": _field(revisit, "WARC-Refers-To"),
             "WARC-Date": _field(revisit, "WARC-Refers-To-Date"),
             "WARC-Payload-Digest": _field(revisit, "WARC-Payload-Digest"),
         }
         for name, value in wanted.items():
             for record in self._records(url) if value else ():
-                if record.rec_type == "response" and _field(record, name) == value:
+                if record.rec_type == "response" and _without_marks(_field(record, name)) == _without_marks(value):
                     return _capture(record, most_bytes)
         return None
 
@@ -162,7 +172,7 @@ class Captures:
         first, end = (int(np.searchsorted(self._keys, key, side)) for side in ("left", "right"))
         for place in range(end - 1, first - 1, -1):
             with self._files[self._numbers[place]].open(int(self._offsets[place])) as file:
-                record = next(WARCIterator(file, no_record_parse=True), None)
+                record = next(_records_in(file), None)
                 if record is not None and document_key(_url(record)) == wanted:
                     yield record
 
@@ -177,18 +187,52 @@ class Captures:
             _logger.warning("%s is damaged, and was read only up to the damage: %s", file.name, _words(error))
 
     def _responses(self, stream: Slice) -> Iterator[tuple[int, float, int]]:
-        iterator = WARCIterator(stream, no_record_parse=True)
+        iterator = _records_in(stream)
         for record in iterator:
             while record.raw_stream.read(_BLOCK):
                 pass
-            is_whole = (_field(record, "Content-Length") or "").isdecimal() and not record.raw_stream.limit
-            if not is_whole or record.rec_type not in _TYPES:
+            if not (_field(record, "Content-Length") or "").isdecimal() or record.raw_stream.limit:
+                raise ArchiveLoadFailed("a record is incomplete")
+            url, profile = _url(record), _field(record, "WARC-Profile") or ""
+            is_unknown = record.rec_type == "revisit" and profile and not profile.endswith(_PROFILES)
+            if record.rec_type not in _TYPES or is_unknown or not url.lower().startswith(("http:", "https:")):
                 continue
-            url, date = _url(record), _field(record, "WARC-Date")
-            if url.lower().startswith(("http:", "https:")) and date:
-                at = _time(date).timestamp()
-                if self._until is None or at <= self._until:
-                    yield _hash(document_key(url)), at, iterator.get_record_offset()
+            if (at := _time(record)) is None:
+                self._undated += 1
+            elif at.timestamp() <= self._until:
+                yield _hash(document_key(url)), at.timestamp(), iterator.get_record_offset()
+
+
+class _BoundedReader(DecompressingBufferedReader):  # type: ignore[misc]  # warcio has no type hints
+    """Decompresses the members of a file, with errors for damage and for endless heads, which warcio does not have."""
+
+    _head_bytes: float = 0  # decompressed since a body was read
+
+    def read(self, length: int | None = None) -> bytes:
+        self._head_bytes = -math.inf
+        data: bytes = super().read(length)
+        self._head_bytes = 0
+        return data
+
+    def _init_decomp(self, decomp_type: str) -> None:
+        self._head_bytes = 0
+        super()._init_decomp(decomp_type)
+
+    def _decompress(self, data: bytes) -> bytes:
+        if self._head_bytes > _MOST_HEAD_BYTES:
+            raise ArchiveLoadFailed("the head of a record is too long")
+        if not self.decompressor or not self.num_block_read:
+            found: bytes = super()._decompress(data)  # perhaps it is not compressed
+        else:
+            found = self.decompressor.decompress(data)
+        self._head_bytes += len(found)
+        return found
+
+
+def _records_in(stream: Slice) -> Any:
+    iterator = WARCIterator(stream, no_record_parse=True)
+    iterator.reader = _BoundedReader(stream)
+    return iterator
 
 
 class _ResponseHead(StatusAndHeadersParser):  # type: ignore[misc]  # warcio has no type hints
@@ -201,17 +245,44 @@ class _ResponseHead(StatusAndHeadersParser):  # type: ignore[misc]  # warcio has
 
 def _capture(record: Any, most_bytes: int) -> Capture:
     """Return the response in *record*; a revisit has no body, and perhaps no status (0) and no headers."""
-    url, at, stream = _url(record), _time(_field(record, "WARC-Date") or ""), record.raw_stream
+    url, stream, at = _url(record), record.raw_stream, _time(record)
+    if at is None:
+        raise ArchiveLoadFailed("it has no valid date")
     try:
         head = _ResponseHead([], verify=False).parse(stream)
     except EOFError:
         return Capture(url, at, 0, [], b"")
     code = head.get_statuscode()
-    if (head.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
-        stream = ChunkedDataReader(stream, decomp_type=None)  # which notices if the chunks were removed
-    body = stream.read(most_bytes + 1) if most_bytes else stream.read()
-    truncated = _field(record, "WARC-Truncated")
+    is_chunked = (head.get_header("Transfer-Encoding") or "").strip().lower().endswith("chunked")
+    body, is_whole = (_dechunked if is_chunked else _plain)(stream, most_bytes)
+    length = "" if is_chunked or head.get_header("Content-Encoding") else head.get_header("Content-Length") or ""
+    if length.isdecimal() and int(length) > len(body) and code != "304":
+        is_whole = False
+    truncated = _truncated(record) or (None if is_whole else "disconnect")
     return Capture(url, at, int(code) if code.isdecimal() else 0, head.headers, body, truncated)
+
+
+def _plain(stream: Any, most_bytes: int) -> tuple[bytes, bool]:
+    return stream.read(most_bytes + 1) if most_bytes else stream.read(), True
+
+
+def _dechunked(stream: Any, most_bytes: int) -> tuple[bytes, bool]:
+    """Return the body in *stream* without its chunks, if it still has them, and whether none is missing."""
+    line, body = stream.readline(_BLOCK), bytearray()
+    if (match := _CHUNK.fullmatch(line)) is None:
+        return line + _plain(stream, most_bytes)[0], True
+    while match is not None and (size := int(match[1], 16)):
+        piece = stream.read(min(size, most_bytes + 1 - len(body)) if most_bytes else size)
+        body += piece
+        if len(piece) < size:
+            return bytes(body), False  # or too large
+        match = None if stream.readline(_BLOCK).strip() else _CHUNK.fullmatch(stream.readline(_BLOCK))
+    return bytes(body), match is not None
+
+
+def _truncated(record: Any) -> str | None:
+    """Return why the block of *record* is not complete; a segment is continued in another record."""
+    return _field(record, "WARC-Truncated") or ("unspecified" if _field(record, "WARC-Segment-Number") else None)
 
 
 def _words(error: Exception) -> str:
@@ -227,10 +298,18 @@ def _field(record: Any, name: str) -> str | None:
     return value
 
 
-def _time(date: str) -> datetime:
-    """Return the time of the header ``WARC-Date``. Raises :exc:`ValueError`."""
-    at = datetime.fromisoformat(date)
+def _time(record: Any) -> datetime | None:
+    date = _field(record, "WARC-Date") or ""
+    try:
+        at = datetime.fromisoformat(date)  # the usual format, 40 times as fast
+    except ValueError:
+        found = read_date(date)
+        return None if found is None else found.value
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _without_marks(value: str | None) -> str:
+    return (value or "").strip("<>")  # of a record ID, which some programs write without them
 
 
 def _hash(key: str) -> int:

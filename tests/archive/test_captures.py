@@ -46,6 +46,69 @@ def test_bodies(path: Path, block: str, body: bytes) -> None:
     assert bodies(path) == body
 
 
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+@pytest.mark.parametrize(
+    ("block", "body", "truncated"),
+    [
+        pytest.param(http("3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nX: y\r\n\r\n", CHUNKED), b"abcde", None, id="trailer"),
+        pytest.param(http("3\r\nabc\r\n0\r\n\r\n", "Transfer-Encoding: gzip, chunked"), b"abc", None, id="two-codings"),
+        pytest.param(http("0\r\n\r\n", CHUNKED), b"", None, id="no-chunk"),
+        pytest.param(http("3\r\nabc\r\n1f", CHUNKED), b"abc", "disconnect", id="cut-in-size"),
+        pytest.param(http("3\r\nabc\r\n8\r\nde", CHUNKED), b"abcde", "disconnect", id="cut-in-chunk"),
+        pytest.param(http("3\r\nabc\r\n", CHUNKED), b"abc", "disconnect", id="cut-after-chunk"),
+        pytest.param(http("abc", "Content-Length: 5"), b"abc", "disconnect", id="shorter-than-declared"),
+        pytest.param(http("abc", "Content-Length: 2"), b"abc", None, id="longer-than-declared"),
+        pytest.param(http("abc", "Content-Length: 5", "Content-Encoding: gzip"), b"abc", None, id="decoded"),
+        pytest.param(http("", "Content-Length: 5", status="304 Not Modified"), b"", None, id="304"),
+    ],
+)
+def test_cut_bodies_are_noticed(path: Path, block: str, body: bytes, truncated: str | None) -> None:
+    path.write_bytes(packed(record(block)))
+    captures = Captures(files_of(path))
+    for most_bytes in (0, 100):
+        found = captures.find(URL, most_bytes)
+        assert (found.body, found.truncated) == (body, truncated)
+
+
+@pytest.mark.parametrize("block", [http("5\r\nabcde\r\n5\r\nabcde\r\n0\r\n\r\n", CHUNKED), http("abcdeabcde")])
+@pytest.mark.parametrize(("most_bytes", "size"), [(4, 5), (5, 6), (9, 10), (10, 10)])
+def test_bodies_are_read_up_to_the_limit(path: Path, block: str, most_bytes: int, size: int) -> None:
+    path.write_bytes(packed(record(block)))
+    assert Captures(files_of(path)).find(URL, most_bytes).body == b"abcdeabcde"[:size]
+
+
+@pytest.mark.parametrize("more", ["WARC-Truncated: unspecified", "WARC-Segment-Number: 1"])
+def test_incomplete_blocks_say_so(path: Path, more: str) -> None:
+    path.write_bytes(packed(record(http("a"), more=more)))
+    captures = Captures(files_of(path))
+    assert captures.find(URL).truncated == "unspecified"
+    assert captures.last(URL) is None
+
+
+@pytest.mark.parametrize(
+    ("date", "at"),
+    [
+        pytest.param("2019", "2019-01-01T00:00:00+00:00", id="year"),
+        pytest.param("2019-03", "2019-03-01T00:00:00+00:00", id="month"),
+        pytest.param("2019-03-04T05:06Z", "2019-03-04T05:06:00+00:00", id="minute"),
+        pytest.param("2019-03-04T05:06:07.123456789Z", "2019-03-04T05:06:07.123456+00:00", id="nanosecond"),
+        pytest.param("2019-03-04T05:06:07", "2019-03-04T05:06:07+00:00", id="no-zone"),
+        pytest.param("20190304050607", "2019-03-04T05:06:07+00:00", id="as-in-cdx"),
+        pytest.param("yesterday", None, id="none"),
+        pytest.param("2019-99-99T00:00:00Z", None, id="no-date"),
+    ],
+)
+def test_dates(path: Path, caplog: pytest.LogCaptureFixture, date: str, at: str | None) -> None:
+    path.write_bytes(packed(record(http("a"), date=date), record(http("b"), url="http://b.example/")))
+    captures = Captures(files_of(path))
+    assert captures.find("http://b.example/").body == b"b"
+    if at is not None:
+        assert captures.find(URL).at.isoformat() == at
+    assert caplog.messages == ([] if at else ["1 responses in the archive have no valid date, and were ignored"])
+
+
 def test_records_of_other_types_are_skipped(path: Path) -> None:
     kinds = ("warcinfo", "request", "metadata", "resource", "conversion", "continuation", "other")
     path.write_bytes(packed(record(http("a")), *(record(http(kind), kind=kind) for kind in kinds)))
@@ -97,6 +160,18 @@ def test_revisits_have_the_body_of_another_file(tmp_path: Path, more: str, block
     assert (found.status, found.headers, found.body) == (200, [("X", "2" if block else "1")], b"a")
 
 
+def test_revisits_of_unknown_profiles_are_skipped(path: Path) -> None:
+    revisit = record(http(""), kind="revisit", date="2021-01-01T00:00:00Z", more="WARC-Profile: http://x.example/diff")
+    path.write_bytes(packed(record(http("a")), revisit))
+    assert bodies(path) == b"a"
+
+
+def test_record_ids_are_compared_without_their_marks(path: Path) -> None:
+    first = record(http("a"), date="2019-01-01T00:00:00Z", more="WARC-Record-ID: urn:uuid:1")
+    path.write_bytes(packed(first, record("", kind="revisit", more="WARC-Refers-To: <urn:uuid:1>")))
+    assert bodies(path) == b"a"
+
+
 def test_a_revisit_of_a_missing_capture_says_so(path: Path) -> None:
     path.write_bytes(packed(record(http(""), kind="revisit", more="WARC-Payload-Digest: sha1:X")))
     with pytest.raises(NoCaptureError, match="refers to an earlier one, which is missing"):
@@ -126,6 +201,45 @@ def test_every_cut_leaves_the_whole_records(path: Path) -> None:
 def test_damage_does_not_hide_what_precedes_it(path: Path, junk: bytes) -> None:
     path.write_bytes(packed(record(http("a"))) + junk)
     assert bodies(path) == b"a"
+
+
+def flipped(member: bytes, place: int) -> bytes:
+    changed = bytearray(member)
+    changed[place] ^= 0xFF
+    return bytes(changed)
+
+
+LONG = packed(record(http("".join(map(str, range(20_000))))))
+
+
+@pytest.mark.parametrize(
+    ("damaged", "words"),
+    [
+        pytest.param(LONG[: len(LONG) // 2], "a record is incomplete", id="cut"),
+        pytest.param(LONG[:100], "a record is incomplete", id="cut-in-head"),
+        pytest.param(flipped(LONG, len(LONG) // 2), "Error -3 while decompressing data", id="body"),
+        pytest.param(flipped(LONG, -5), "incorrect data check", id="checksum"),
+        pytest.param(
+            gzip.compress(b"WARC/1.0\r\nX: " + b"a" * 25_000_000, 1),
+            "the head of a record is too long",
+            id="endless-line",
+        ),
+        pytest.param(
+            gzip.compress(b"WARC/1.0\r\n" + b"a: b\r\n" * 3_500_000, 1),
+            "head of a record is too long",
+            id="endless-head",
+        ),
+    ],
+)
+def test_damage_is_logged(
+    path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], damaged: bytes, words: str
+) -> None:
+    path.write_bytes(packed(record(http("a"))) + damaged)
+    assert bodies(path) == b"a"
+    (message,) = caplog.messages
+    assert message.startswith("a.warc.gz is damaged, and was read only up to the damage: ")
+    assert words in message
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
