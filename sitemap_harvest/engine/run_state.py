@@ -50,6 +50,8 @@ class RunState:
     """The settings, once they are read."""
     sites: SiteQueue
     """The queue of sites and documents, once the run is open."""
+    in_flight: InFlight
+    """The documents in flight, once the run is open."""
     logger: logging.LoggerAdapter[Any]
     """The logger of the spider, once it has its crawler."""
     refused: str | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
+from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 from scrapy.spidermiddlewares.depth import DepthMiddleware
 from scrapy.spidermiddlewares.referer import RefererMiddleware
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from sitemap_harvest.engine.probed_page import ProbedPage
+    from sitemap_harvest.engine.run_state import RunState
 
 OUTSIDE = "outside"
 """Flag of a response for a file outside the local folder."""
@@ -86,6 +88,12 @@ def candidate_of(request: Request) -> Candidate | None:
     """Return the candidate of *request*; ``None`` if it is not for a document."""
     candidate = request.cb_kwargs.get("candidate")
     return candidate if isinstance(candidate, Candidate) else None
+
+
+def note_size(run: RunState, request: Request, size: int | None) -> None:
+    """Record the *size* of the body for *request*. Raises :exc:`StopDownload` if it does not fit in memory now."""
+    if (candidate := candidate_of(request)) and run.in_flight.note_headers(candidate, size):
+        raise StopDownload(fail=True)
 
 
 def probed_of(request: Request) -> ProbedPage | None:

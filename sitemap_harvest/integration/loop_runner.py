@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from sitemap_harvest.discovery.candidate import Candidate  # noqa: TC001 - the same
 from sitemap_harvest.engine.interfaces import PAUSE
-from sitemap_harvest.integration.document_requests import candidate_of, document_response
+from sitemap_harvest.integration.document_requests import candidate_of, document_response, note_size
 from sitemap_harvest.integration.download_errors import of_error
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.integration.transfers import measure_transfers, transfer_of
@@ -150,8 +150,7 @@ class LoopRunner:
         """Record the headers of a response; stop the download if its body does not fit in memory."""
         is_redirect = b"Location" in headers  # its size means nothing
         size = body_length if isinstance(body_length, int) and not is_redirect else None
-        if (candidate := candidate_of(request)) and self._in_flight.note_headers(candidate, size):
-            raise StopDownload(fail=True)
+        note_size(harvest_of(self._crawler), request, size)
 
     def note_bytes(self, data: bytes, request: Request) -> None:
         """Record that *data* was received; stop the download if its body does not fit in memory."""

@@ -19,7 +19,7 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.engine.document_records import retry_after
 from sitemap_harvest.formats.robots_rules import bounded
-from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of, probed_of
+from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of, note_size, probed_of
 from sitemap_harvest.integration.fetch_spider import FetchSpider
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent, SitemapAttributes, harvest_of, run_of
 from sitemap_harvest.integration.transfers import measured, note_transfer, transfer_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.interfaces import Transfer
 
 _INDEX_PAGE = "index.html"
+_LARGE = 1024 * 1024  # bytes of a file
 
 
 class OwnMiddleware(CrawlerComponent):
@@ -65,14 +66,14 @@ class LocalFilesMiddleware(OwnMiddleware):
 
     async def _respond(self, root: Path | None, request: Request) -> Response:
         if root is None:
-            return await self._read(Path(file_uri_to_path(request.url)), request.url)
+            return await self._read(Path(file_uri_to_path(request.url)), request)
         try:
             path = await run_in_thread(below, root, request.url)
         except OutsideError:
             return Response(request.url, status=404, flags=[OUTSIDE])
-        return await self._read(path, request.url) if path else Response(request.url, status=404)
+        return await self._read(path, request) if path else Response(request.url, status=404)
 
-    async def _read(self, path: Path, url: str) -> Response:
+    async def _read(self, path: Path, request: Request) -> Response:
         info = await run_in_thread(path.stat)
         if stat.S_ISDIR(info.st_mode):
             raise IsADirectoryError(str(path))
@@ -81,8 +82,11 @@ class LocalFilesMiddleware(OwnMiddleware):
         most = self._crawler.settings.getint("DOWNLOAD_MAXSIZE")
         if most and info.st_size > most:
             raise IgnoreRequest(f"{path} is larger than DOWNLOAD_MAXSIZE ({most} bytes)")
-        body = await run_in_thread(path.read_bytes)
-        return responsetypes.from_args(url=url, filename=path.name, body=body)(url, body=body)
+        note_size(harvest_of(self._crawler), request, info.st_size)
+        # Large files take longer to parse than to read, and glibc keeps the memory of each thread that read one.
+        is_large = info.st_size > _LARGE
+        body = path.read_bytes() if is_large else await run_in_thread(path.read_bytes)  # noqa: ASYNC240 - see above
+        return responsetypes.from_args(url=request.url, filename=path.name, body=body)(request.url, body=body)
 
 
 class OutsideError(Exception):

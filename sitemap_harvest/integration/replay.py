@@ -14,6 +14,7 @@ from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.interfaces import Transfer
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArchiveError, ArgumentError
+from sitemap_harvest.integration.document_requests import note_size
 from sitemap_harvest.integration.guards import address_policy_of, refused
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent, run_of
 from sitemap_harvest.integration.transfers import note_transfer
@@ -78,6 +79,7 @@ class ReplayMiddleware(CrawlerComponent):
                 raise refused(self._crawler, request, refusal) from error
             raise NotArchivedError(str(error)) from error
         request.meta.update(dict.fromkeys(("dont_cache", "dont_retry"), True))
+        note_size(run, request, len(capture.body))
         note_transfer(request, Transfer(capture.at.timestamp(), None))
         return _response(request, capture, most)
 

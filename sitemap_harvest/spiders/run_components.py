@@ -51,6 +51,7 @@ def connect(
     limits = (settings.getint(name) for name in ("CONCURRENT_REQUESTS_PER_DOMAIN", "CONCURRENT_REQUESTS"))
     per_host, max_in_flight = (limit if limit > 0 else options.concurrency for limit in limits)  # 0: no limit
     small = options.bodies // max(max_in_flight, options.concurrency)
+    run.in_flight = InFlight(most=options.bodies, small=small, wake=wakeup)
     run.sites = site_queue(config, options, per_host=per_host, depth_limit=settings.getint("DEPTH_LIMIT"))
     seeds = SeedRequests(spider, run.sites)
     pages: PageRequests | None = None
@@ -66,7 +67,7 @@ def connect(
         options=options,
         summary=run.summary,
         sites=run.sites,
-        in_flight=InFlight(most=options.bodies, small=small, wake=wakeup),
+        in_flight=run.in_flight,
         session=session,
         build_request=requests.build,
         pages=pages,

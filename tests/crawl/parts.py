@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import time
+import weakref
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -556,6 +557,28 @@ class LeadsAway:
 
     def process_request(self, request: Request) -> Request | None:
         return Request(request.url.replace("lost", "found")) if "lost" in request.url else None
+
+
+class CountsBodies:
+    """A downloader middleware that counts the large responses that are in memory, in the stat ``test/most_bodies``."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._stats = crawler.stats
+        self._bodies = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if len(response.body) > 100_000:
+            self._bodies += 1
+            self._stats.max_value("test/most_bodies", self._bodies)
+            weakref.finalize(response, self._end)
+        return response
+
+    def _end(self) -> None:
+        self._bodies -= 1
 
 
 class TakesTheCallback:

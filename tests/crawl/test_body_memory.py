@@ -15,6 +15,7 @@ from tests.site import Manner, Page, index, moved, numbered, robots, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 SMALL, MOST = 10, 1_000
 
@@ -231,6 +232,25 @@ def test_each_large_sitemap_that_an_index_redirects_to_is_requested_once(serve, 
     run = crawl(sitemap=f"{site.url}/index.xml", settings=THREE_FIT)
     assert sorted(site.requests) == sorted(["/robots.txt", "/index.xml", *before, *paths])
     assert run.fates(site.url) == dict.fromkeys(["/index.xml", *before], "read")
+
+
+@pytest.mark.parametrize("medium", ["folder", "archive"])
+def test_large_sitemaps_that_are_not_downloaded_wait_too(serve, crawl, tmp_path: Path, medium: str):
+    pages = {"/robots.txt": robots("/index.xml"), "/index.xml": index(*numbered(10))}
+    site, root = serve({**pages, **dict.fromkeys(numbered(10), LARGE)}), tmp_path / "raw"
+    if medium == "archive":
+        crawl(site=site.url, archive=root)
+    else:
+        root.mkdir()
+        for path in numbered(10):
+            (root / path[1:]).write_bytes(LARGE)
+        for path, text in pages.items():
+            (root / path[1:]).write_text(text.replace("{site}", site.url))
+    middlewares = {**defaults.DOWNLOADER_MIDDLEWARES, "tests.crawl.parts.CountsBodies": 50}
+    settings = {"SITEMAP_HARVEST_BODIES": 400_000, "DOWNLOADER_MIDDLEWARES": middlewares}
+    run = crawl(site=site.url, root=root, settings=settings)
+    assert run.fates(site.url) == dict.fromkeys([*pages, *numbered(10)], "read")
+    assert run.stats["test/most_bodies"] <= 2  # one, and one that was just read
 
 
 @pytest.mark.parametrize(
