@@ -284,6 +284,13 @@ class ToDict:
         return {"address": ItemAdapter(item)["loc"]}
 
 
+class FirstToDict:
+    """A pipeline that changes the type of the first item."""
+
+    def process_item(self, item: Any) -> Any:
+        return {"address": item["loc"]} if item["position"] == 1 else item
+
+
 class DropEven:
     """A pipeline that drops every second page."""
 

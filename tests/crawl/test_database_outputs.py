@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.integration.items.database_output import DatabaseStorage
 from tests.databases.reading import load, read
 from tests.databases.test_tables import entry, urls
@@ -164,3 +165,54 @@ def test_items_of_a_spider_that_is_not_ours_are_stored(crawl, tmp_path):
     crawl(spider="stock", feeds={f"{tmp_path}/data.duckdb": {"format": "duckdb"}})
     with duckdb.connect(f"{tmp_path}/data.duckdb") as connection:
         assert connection.sql("select number from items order by number").fetchall() == [(0,), (1,), (2,)]
+
+
+@pytest.mark.quick
+def test_several_kinds_in_one_table_end_the_run_before_it_begins(crawl, serve, tmp_path):
+    site = serve({"/s.xml": urlset("/1")})
+    feeds = {f"{tmp_path}/data.sqlite?table=seo": {"format": "sqlite", "overwrite": True}}
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls,sitemaps", feeds=feeds, calm=False)
+    (error,) = run.errors
+    assert error.endswith(
+        "data.sqlite: one table cannot hold several kinds of rows (urls, sitemaps); remove table=seo, so that each "
+        "kind has a table of its own, or write one kind"
+    )
+    assert run.reason == "wrong_argument"
+    assert not site.requests
+    assert not (tmp_path / "data.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    "selected", [{"item_classes": ["sitemap_harvest.UrlEntry"]}, {"item_filter": "tests.crawl.parts.Odd"}]
+)
+def test_an_output_of_one_kind_may_name_its_table(crawl, serve, tmp_path, selected):
+    site = serve({"/s.xml": urlset("/p1", "/p3")})
+    feeds = {f"sqlite:{tmp_path}/data.db?table=seo": {"format": "", "overwrite": True, **selected}}
+    crawl(sitemap=f"{site.url}/s.xml", emit="urls,sitemaps", feeds=feeds)
+    assert [row["position"] for row in read(f"sqlite:{tmp_path}/data.db", "seo")] == [1, 2]
+
+
+@pytest.mark.parametrize("mode", ["replace", "append", "upsert"])
+def test_rows_of_a_kind_that_a_pipeline_adds_are_kept_if_the_table_is_for_another(crawl, serve, tmp_path, mode):
+    site = serve({"/s.xml": urlset("/1", "/2")})
+    load(f"sqlite:{tmp_path}/data.db", "create", urls=urls(entry(0)))
+    feeds = {f"sqlite:{tmp_path}/data.db?table=urls&mode={mode}": {"format": ""}}
+    settings = {"ITEM_PIPELINES": {"tests.crawl.parts.FirstToDict": 1}}
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feeds, settings=settings, calm=False)
+    assert [row["position"] for row in read(f"sqlite:{tmp_path}/data.db")] == OLD
+    assert "one table cannot hold several kinds of rows (items, urls); remove table=urls" in run.log
+    kept = {path.name.partition(".")[0]: pq.read_metadata(path).num_rows for path in tmp_path.glob("*.parquet")}
+    assert kept == {"items": 1, "urls": 1}
+    assert run.stats["sitemap_harvest/output_failed"] == 1
+
+
+def test_kinds_whose_names_differ_in_case_do_not_replace_each_other(tmp_path):
+    storage = DatabaseStorage(f"sqlite:{tmp_path}/data.db", feed_options={"format": "", "overwrite": True})
+    file = storage.open(None)
+    for name in ("urls", "Urls"):
+        table = pa.table({"loc": [name]})
+        with pa.ipc.new_stream(file.opened(name), table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(DatabaseError, match=r"several kinds of rows \(urls, Urls\); rename a class, or write one kind"):
+        storage.put(is_whole=True)
+    file.close()

@@ -14,13 +14,15 @@ import pyarrow as pa
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.databases import KINDS, SCHEMES, DatabaseLocation, Mode, Rows, open_database, parse_location
+from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.integration.items.exporters import ParquetExporter, renamed
 from sitemap_harvest.integration.items.item_processor import BATCHES
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
+from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from scrapy import Spider
 
@@ -105,6 +107,7 @@ class DatabaseStorage:
 
     def check(self, tables: Mapping[str, pa.Schema]) -> None:
         """Raise an error if rows with these schemas cannot be written to *tables*, or the database is not reachable."""
+        self._check_kinds(tables)
         with open_database(self.location) as database:
             database.check(tables)
 
@@ -124,9 +127,22 @@ class DatabaseStorage:
         assert self._files is not None  # noqa: S101 - for mypy: open() was called
         if not is_whole and self.location.mode is Mode.REPLACE:
             return self.kept()
+        rows = self._files.rows()
+        self._check_kinds(rows)  # pipelines and own spiders may have added some
         with open_database(self.location) as database:
-            database.load(self._files.rows())
+            database.load(rows)
         return []
+
+    def _check_kinds(self, kinds: Collection[str]) -> None:
+        """Raise :exc:`~sitemap_harvest.errors.DatabaseError` if several *kinds* of rows would be in one table."""
+        table = self.location.table
+        names = {(table or kind).lower() for kind in kinds}  # SQLite and DuckDB ignore the case
+        if len(names) < len(kinds):
+            advice = f"remove table={table}, so that each kind has a table of its own" if table else "rename a class"
+            raise DatabaseError(
+                f"{without_login(self.location.address)}: one table cannot hold several kinds of rows "
+                f"({', '.join(kinds)}); {advice}, or write one kind"
+            )
 
     def kept(self) -> list[Path]:
         """Copy the rows to Parquet files beside the database, or in the temporary folder; return their paths.

@@ -152,6 +152,8 @@ class FeedExporter(feedexport.FeedExporter):
         wanted = getattr(slot.filter, "item_classes", ())
         kinds = {name: kind for name, kind in emit.items() if not wanted or issubclass(kind.row_type, wanted)}
         tables = {name: exported_schema(kind.schema(), fields) for name, kind in kinds.items()}
+        if len(tables) > 1 and type(slot.filter) is not feedexport.ItemFilter:
+            tables = {}  # which of them it accepts is known at the end
         try:
             slot.storage.check(tables)
         except (DatabaseError, MissingPackageError) as error:
@@ -196,7 +198,8 @@ class FeedExporter(feedexport.FeedExporter):
         self._ended_early = self._why_incomplete(spider, reason)
         if (run := run_of(spider)) is not None and run.config is not None:
             for slot in self.slots:
-                holds_all = getattr(slot.exporters[slot.format], "holds_all_kinds", False)  # each may be empty
+                knows_kinds = type(slot.filter) is feedexport.ItemFilter  # others decide on each row
+                holds_all = knows_kinds and getattr(slot.exporters[slot.format], "holds_all_kinds", False)
                 if (slot.itemcount and not holds_all) or slot.batch_id > 1 or not slot.store_empty:
                     continue
                 if not slot.itemcount and (why := self._why_kept(slot, run.summary)) is not None:
