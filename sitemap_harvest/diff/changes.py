@@ -44,10 +44,10 @@ FOUND = pa.schema(
         "before": _MAP,
         "after": _MAP,
         "reason": pa.string(),
-        "later": pa.bool_(),
+        "is_bumped": pa.bool_(),
     }
 )
-"""Columns of the file. Changes, kinds and documents are numbers; ``later``: ``lastmod`` is later than before."""
+"""Columns of the file. Changes, kinds and documents are numbers; ``is_bumped``: only ``lastmod`` is later."""
 
 
 class Changes(ArrowData):
@@ -132,8 +132,7 @@ class Changes(ArrowData):
             **{name: pairs[name].combine_chunks().take(at) for name in PAIRED.names[1:]},
         }
         if self._is_mass_bump:
-            is_alone = pc.and_(part["later"], pc.equal(pc.list_value_length(part["fields"]), 1))
-            columns["pattern"] = pc.if_else(is_alone, BUMPED, columns["pattern"])
+            columns["pattern"] = pc.if_else(part["is_bumped"], BUMPED, columns["pattern"])
         schema = ChangeBatch.schema()
         return ChangeBatch(pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema))
 
@@ -155,7 +154,7 @@ def written(block: Block, found: Found, documents: DocumentPairs, start: int) ->
         "document_before": pa.array(before, pa.int32(), mask=before == document),
         **_differences(block, found),
         "reason": _reasons(found, document, documents),
-        "later": _is_later(block, found),
+        "is_bumped": _is_bumped(block, found),
     }
     return pa.RecordBatch.from_pydict(changes, schema=FOUND)
 
@@ -196,11 +195,11 @@ def _reasons(found: Found, document: np.ndarray, documents: DocumentPairs) -> pa
     return pa.array(words, pa.string()).take(pa.array(at, mask=~is_gone))
 
 
-def _is_later(block: Block, found: Found) -> pa.BooleanArray:
-    """Return which changes have a later ``lastmod``."""
+def _is_bumped(block: Block, found: Found) -> pa.BooleanArray:
+    """Return which changes are only a later ``lastmod``."""
     if "lastmod" not in block.columns:
         return pa.repeat(pa.scalar(value=False), len(found.kind))
     lastmod = block.columns["lastmod"]
     one, other = lastmod.take(pa.array(found.row_before)), lastmod.take(pa.array(found.row))
-    differs = pa.array(found.fields & LASTMOD != 0)
-    return pc.fill_null(pc.and_(differs, pc.greater(other, one)), fill_value=False)
+    is_alone = pa.array(found.fields == LASTMOD)
+    return pc.fill_null(pc.and_(is_alone, pc.greater(other, one)), fill_value=False)

@@ -144,7 +144,7 @@ def _compared(
     for block in touched_rows(before, after, numbers, work):
         found, of_block = classified(block, known)
         batch = written(block, found, known, changes.rows)
-        counts.update(of_block, later=batch["later"].true_count)
+        counts.update(of_block, bumped=batch["is_bumped"].true_count)
         for start in range(0, batch.num_rows, MAX_ROWS):
             changes.add(batch.slice(start, MAX_ROWS))
     changes.close()
@@ -154,10 +154,10 @@ def _compared(
         patterns, renames = pair(changes, pairs, work.duckdb)
     urls_before = count_urls(before) if before.run.urls is None else before.run.urls
     untouched = urls_before - counts["before"]
-    stay, later = counts["stay"] + untouched, counts["later"]
-    if is_mass(later, stay):
-        detail = f"lastmod is later for {later:,} of the {stay:,} URLs in both snapshots"
-        patterns.append(MassChange(name=BUMPED, count=later, share=round(later / stay, 4), detail=detail))
+    stay, bumped = counts["stay"] + untouched, counts["bumped"]
+    if is_mass(bumped, stay):
+        detail = f"only lastmod differs, and is later, for {bumped:,} of the {stay:,} URLs in both snapshots"
+        patterns.append(MassChange(name=BUMPED, count=bumped, share=round(bumped / stay, 4), detail=detail))
     summary = ChangeSummary(
         site=after.site,
         run=after.run.id,

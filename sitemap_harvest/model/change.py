@@ -120,6 +120,8 @@ class MassChange:
     name: str
     """Name of the rule, such as ``http-to-https``; the ``pattern`` of each change."""
     count: int
+    """Number of removed, expired or changed URLs with this ``pattern``. Unless they are changed, as many added URLs
+    have it too."""
     share: float
     """Share of the URLs that the rule could apply to, 0 to 1: remaining URLs for ``lastmods-bumped``, else removed
     URLs."""

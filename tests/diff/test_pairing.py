@@ -115,14 +115,22 @@ def test_a_few_equal_paths_are_no_move_to_another_host() -> None:
 
 def test_later_lastmods_everywhere_are_one_change() -> None:
     before = [at(f"/{number}", lastmod=DAY) for number in range(25)]
-    after = [at(f"/{number}", lastmod=LATER) for number in range(22)] + before[22:24]
+    after = [at(f"/{number}", lastmod=LATER) for number in range(23)] + before[23:24]
     after += [at("/24", lastmod=LATER, title="New")]
     with compare(*history(one(*before), one(*after))) as found:
         changes = {change.loc: change.pattern for batch in found.batches() for change in batch}
-    assert [changes[f"{SITE}/{number}"] for number in (0, 21, 24)] == ["lastmods-bumped", "lastmods-bumped", None]
+    assert [changes[f"{SITE}/{number}"] for number in (0, 22, 24)] == ["lastmods-bumped", "lastmods-bumped", None]
     (pattern,) = found.summary.patterns
     assert (pattern.name, pattern.count, pattern.share) == ("lastmods-bumped", 23, 0.92)
-    assert pattern.detail == "lastmod is later for 23 of the 25 URLs in both snapshots"
+    assert pattern.detail == "only lastmod differs, and is later, for 23 of the 25 URLs in both snapshots"
+
+
+def test_later_lastmods_of_changed_entries_are_no_mass_change() -> None:
+    before = [at(f"/{number}", lastmod=DAY) for number in range(100)]
+    after = [at(f"/{number}", lastmod=LATER, changefreq="daily" if number < 90 else None) for number in range(100)]
+    with compare(*history(one(*before), one(*after))) as found:
+        changes = [change for batch in found.batches() for change in batch]
+    assert (len(changes), {change.pattern for change in changes}, found.summary.patterns) == (100, {None}, ())
 
 
 def test_earlier_lastmods_everywhere_are_no_mass_change() -> None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from datetime import timedelta
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sitemap_harvest import ChangeKind, Kind
+from sitemap_harvest.cli.diff_report import summary_lines
 from sitemap_harvest.diff import compare, temporary_files
+from sitemap_harvest.diff.pairing import MIN_URLS
 from sitemap_harvest.model import Image, News
 from tests.diff.snapshots import FRESH, NEVER, SITE, Doc, at, history
 from tests.diff.test_compare import DAY, LATER, ROBOTS
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 PATHS = ["/s.xml", "/t.xml", "/feed"]
-FIELDS = ("lastmod", "title", "images", "news")
+FIELDS = ("lastmod", "changefreq", "title", "images", "news")
 said = st.fixed_dictionaries(
     {},
     optional={
@@ -120,6 +128,58 @@ def test_changes_match_a_naive_comparison(before: dict[str, Any], after: dict[st
     assert summary.unchanged == len(urls[0] & urls[1]) - len(touched)
     assert summary.added + summary.newly_known == len(urls[1] - urls[0])
     assert summary.removed + summary.expired + summary.retracted == len(urls[0] - urls[1])
+
+
+URLS = 60
+STEPS: dict[str, Callable[[str], list[Any]]] = {  # what becomes of the URL with a path
+    "stays": lambda path: [at(path, lastmod=DAY)],
+    "later": lambda path: [at(path, lastmod=LATER)],
+    "earlier": lambda path: [at(path, lastmod=DAY - timedelta(days=9))],
+    "later and changed": lambda path: [at(path, lastmod=LATER, changefreq="daily")],
+    "http": lambda path: [at(f"http://a.example{path}", lastmod=DAY)],
+    "www": lambda path: [at(f"https://www.a.example{path}", lastmod=LATER)],
+    "slash": lambda path: [at(f"{path}/", lastmod=DAY)],
+    "http and slash": lambda path: [at(f"http://a.example{path}/", lastmod=DAY)],
+    "slash and www": lambda path: [at(f"{path}/", lastmod=DAY), at(f"https://www.a.example{path}", lastmod=DAY)],
+    "other host": lambda path: [at(f"https://b.example{path}", lastmod=DAY)],
+    "third host": lambda path: [at(f"https://c.example{path}", lastmod=DAY)],
+    "gone": lambda _: [],
+    "renamed": lambda path: [at(f"/new{path}", lastmod=DAY)],
+}
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(20, 200))]
+)
+def test_a_pattern_has_as_many_changes_as_it_counts(seed: int) -> None:
+    random = Random(seed)
+    usual = random.choices([*STEPS], k=random.choice([1, 1, 2, 3]))  # of an equal part of the URLs each
+    others = {random.randrange(URLS): random.choice([*STEPS]) for _ in range(random.choice([0, 5, 20]))}
+    place, number_there = random.choice(["/s.xml", "/t.xml", "/feed"]), random.choice([0, 30, URLS])
+    sides: list[dict[str, Any]] = []
+    for is_after in (False, True):
+        listed: dict[str, list[Any]] = {"/s.xml": [], "/t.xml": [], "/feed": []}
+        for number in range(URLS):
+            step = others.get(number, usual[number * len(usual) // URLS]) if is_after else "stays"
+            listed[place if number < number_there and (is_after or place == "/feed") else "/s.xml"] += STEPS[step](
+                f"/page-{number}"
+            )
+        sides.append({path: (entries, FRESH) for path, entries in listed.items()})
+    with compare(*history(*map(run_of, sides))) as found:
+        changes = [change for batch in found.batches() for change in batch]
+        report = [line for line in summary_lines(found.summary) if line.startswith("Pattern: ")]
+    counted = Counter(change.pattern for change in changes if change.pattern and change.kind != "added")
+    added = Counter(change.pattern for change in changes if change.pattern and change.kind == "added")
+    assert {one.name: one.count for one in found.summary.patterns} == counted
+    assert added == {name: count for name, count in counted.items() if name != "lastmods-bumped"}
+    assert all(count >= MIN_URLS for count in counted.values())
+    assert [line.partition(" URLs")[0] for line in report] == [
+        f"Pattern: {one.name}, {one.count}" for one in found.summary.patterns
+    ]
+    halves = {(change.loc, change.counterpart) for change in changes if change.counterpart}
+    assert {(other, one) for one, other in halves} == halves
+    bumped = [change for change in changes if change.pattern == "lastmods-bumped"]
+    assert {(change.kind, change.fields) for change in bumped} <= {("changed", ("lastmod",))}
 
 
 def test_the_order_is_independent_of_the_order_of_documents() -> None:
