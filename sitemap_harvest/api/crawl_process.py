@@ -1,7 +1,8 @@
 """The process in which a run of ``harvest()`` crawls: a run needs a process, because Scrapy's reactor starts only once.
 
 Its standard input carries the job, and stays open as long as the caller wants the result. Its standard error carries
-the log, as lines of JSON. A Ctrl-C in the terminal reaches only the caller, which then ends the process.
+the log, as lines of JSON. A Ctrl-C in the terminal reaches only the caller, which then ends the process. Python never
+interrupts a caller in another thread than the main one: then the Ctrl-C reaches the process too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import IO, TYPE_CHECKING, Any
 
 from sitemap_harvest.errors import HarvestError, OptionError
@@ -77,7 +78,7 @@ def run_job(job: bytes) -> tuple[int, str]:
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
-        **_OWN_GROUP,
+        **(_OWN_GROUP if current_thread() is main_thread() else {}),
     )
     assert process.stdin is not None  # noqa: S101 - for mypy
     assert process.stderr is not None  # noqa: S101 - the same

@@ -32,6 +32,7 @@ from twisted.web.client import HTTPConnectionPool
 from twisted.web.http import _ChunkedTransferDecoder
 from zope.interface import implementer  # type: ignore[import-untyped]  # it has no type hints
 
+from sitemap_harvest.integration.document_requests import candidate_of
 from sitemap_harvest.integration.guards import address_policy_of, refused
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ class AddressCheckingHandler(HTTP11DownloadHandler):
             error.response_head = agent.head  # type: ignore[attr-defined]  # for the archive of the run
             raise
         except ResponseDataLossError:
-            if not self._fail_on_dataloss_warned:
+            # The run downloads a document again, and its record says so: Scrapy's advice is not for it.
+            if not self._fail_on_dataloss_warned and candidate_of(request) is None:
                 _logger.warning("%s", get_dataloss_msg(request.url))
                 self._fail_on_dataloss_warned = True
             raise

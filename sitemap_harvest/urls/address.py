@@ -22,9 +22,11 @@ missing there.
 _PLAIN = re.compile(  # an absolute URL without special cases, as most are
     r"https?://[a-z0-9.\-]++(?::[0-9]*+)?/[A-Za-z0-9\-._~!$&'()*+,;=:@/?#]*+"
 )
+IPV6_PATTERN = r"\[[0-9A-Fa-f]*:[0-9A-Fa-f:.]+\]"
+"""A host that is an IPv6 address; not all that match it are valid."""
 _WEB = re.compile(r"https?://[^/?#\s\\]", re.IGNORECASE)
 _AUTHORITY = re.compile(
-    r"https?://(?:[^/?#@]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::[0-9]*)?(?=[/?#\\]|\Z)", re.IGNORECASE
+    rf"https?://(?:[^/?#@]*@)?(?:{IPV6_PATTERN}|[^/?#@:\[\]]+)(?::[0-9]*)?(?=[/?#\\]|\Z)", re.IGNORECASE
 )
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+\-]*:(?://[^/?#\s]|(?<=file:)///)", re.IGNORECASE)
 _URL_INSIDE = re.compile(r"\s[A-Za-z][A-Za-z0-9+.\-]*+://")  # after text: the whole is no relative reference

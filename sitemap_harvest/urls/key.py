@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import idna
 
-from sitemap_harvest.urls.address import without_dot_segments
+from sitemap_harvest.urls.address import IPV6_PATTERN, without_dot_segments
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 _KEYS_KEPT = 64  # the same few URLs are looked up several times in a row; one may have a megabyte
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
-_AUTHORITY = re.compile(r"(?>(.*)@)?+(\[[^\]]*\]|[^:]*)(?::([0-9]*))?", re.DOTALL)
+_AUTHORITY = re.compile(rf"(?>(.*)@)?+({IPV6_PATTERN}|[^:\[\]]*)(?::([0-9]*))?", re.DOTALL)
 _USER = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.\-]*:)?//)([^/?#\\]*)@", re.DOTALL)
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 _KNOWN_SUFFIXES = frozenset(  # frequent, so that most runs need not load the list; and those of private networks
@@ -52,7 +52,7 @@ SITE = re.compile(r"([^:/?#]+://)(?:[^/?#]*@)?([^/?#]*)")
 
 
 def url_key(url: str) -> str | None:
-    """Return the canonical key of *url*, or ``None`` if it is no absolute URL with a host.
+    """Return the canonical key of *url*, or ``None`` if it is no absolute URL with a host that can be parsed.
 
     The steps, as ``docs/explain/urls.md`` names them. *case*: scheme and host
     in lower case. *international host*: in punycode (UTS 46). *default port*:

@@ -14,7 +14,8 @@ def process_of_run(parent: int) -> int:
     """Return the id of the only process of a run that *parent* has started."""
     (found,) = (
         int(child)
-        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        for thread in Path(f"/proc/{parent}/task").iterdir()
+        for child in (thread / "children").read_text().split()
         if b"sitemap_harvest.cli.harvest_process" in Path(f"/proc/{child}/cmdline").read_bytes()
     )
     return found

@@ -357,6 +357,25 @@ def test_an_interrupt_ends_the_script_and_its_process(tmp_path: Path) -> None:
 
 
 @linux
+def test_a_terminal_interrupts_runs_in_threads_too(tmp_path: Path) -> None:
+    text = """
+        import asyncio, sys
+        from sitemap_harvest import harvest
+        async def main():
+            await asyncio.to_thread(harvest, sys.argv[1])
+        asyncio.run(main())
+    """
+    with waiting(text, tmp_path) as (process, child, may_answer):
+        assert os.getpgid(child) == os.getpgid(process.pid)  # a terminal sends the signal to each process of the group
+        os.kill(child, signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        may_answer.set()
+        process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == -signal.SIGINT
+    assert not is_running(child)
+
+
+@linux
 def test_a_script_that_is_killed_takes_its_process_with_it(tmp_path: Path) -> None:
     text = """
         import sys

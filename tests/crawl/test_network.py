@@ -55,6 +55,7 @@ def test_each_manner_of_bad_serving_has_its_outcome_and_invents_nothing(serve, c
         calm=False,
     )
     assert "Traceback" not in run.log, run.log
+    assert "DOWNLOAD_FAIL_ON_DATALOSS" not in run.log  # its advice would change nothing
     for path, (_, outcome, cause, words) in BAD.items():
         row = run.row(f"{site.url}{path}")
         assert (path, row["outcome"], row["cause"], row["complete"]) == (path, outcome, cause, False)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sitemap_harvest.urls import site_of, url_key, user_of, without_user
+from sitemap_harvest.urls import resolve, site_of, url_key, user_of, without_user
 from sitemap_harvest.urls.key import CANONICAL_PATTERN
 
 pieces = st.sampled_from(
@@ -87,12 +87,25 @@ urls = st.lists(pieces, max_size=8).map("".join) | st.lists(pieces, max_size=8).
         pytest.param("http:///a", None, id="no-host"),
         pytest.param("http://:80/", None, id="port-alone"),
         pytest.param("http://a:b/", None, id="port-of-letters"),
+        *(
+            pytest.param(f"http://{host}/", None, id=host)
+            for host in ("[bad", "[bad]", "[]", "a]b", "x[::1]", "[::1]x", "u@[bad", "[::1", "[fe80::1%25eth0]")
+        ),
         pytest.param("mailto:a@example.com", None, id="no-authority"),
         pytest.param("", None, id="empty"),
     ],
 )
 def test_key(url: str, key: str | None) -> None:
     assert url_key(url) == key
+
+
+@given(urls)
+@example("http://[bad/")
+@example("http://[a]/")
+def test_a_url_with_a_host_has_no_key_exactly_if_it_is_reported_as_malformed(url: str) -> None:
+    loc, flaw = resolve(url, None)
+    if flaw in {None, "loc/malformed"} and loc is not None and re.match(r"https?://[^/?#\s\\]", loc):
+        assert (url_key(loc) is None) is (flaw is not None)
 
 
 @given(urls | st.text(max_size=30).map(lambda text: f"http://{text}"))
