@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sitemap_harvest.audit import RuleOptions
 from sitemap_harvest.model import Kind, News, Severity
 from tests.audit.auditing import SITE, SITEMAP, found, found_on_web, urls
 
@@ -86,19 +87,37 @@ def test_many_urls_added_to_a_list_of_recent_pages(values: dict[str, Any], kind:
     assert found(tmp_path, "change/mass-addition", *runs, facts={SITEMAP: {"kind": kind}}) == []
 
 
-def flapping(times: int) -> list[dict[str, Any]]:
-    return [{SITEMAP: pages(0, 2)}, *[{SITEMAP: pages(0, 1)}, {SITEMAP: pages(0, 2)}] * times]
+def flapping(*numbers: int) -> list[dict[str, Any]]:
+    """Return a history of as many runs as *numbers*, each with that number of URLs."""
+    return [{SITEMAP: pages(0, number)} for number in numbers]
 
 
-def test_a_url_that_comes_and_goes(tmp_path: Path) -> None:
-    (finding,) = found(tmp_path, "change/flapping", *flapping(3))
-    assert (finding.sitemap, finding.severity, finding.count, finding.threshold) == (None, Severity.NOTICE, 1, 3)
-    assert samples(finding) == [(SITEMAP, pages(1, 2)[0].loc, "3 times")]
-    assert finding.message == "1 URL removed and added again 3 times"
+def test_urls_that_come_and_go(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, "change/flapping", *flapping(3, 1, 3, 1, 3, 1, 3, 2, 3))
+    assert (finding.sitemap, finding.severity, finding.count, finding.threshold) == (None, Severity.NOTICE, 2, 3)
+    assert samples(finding) == [
+        (SITEMAP, pages(1, 2)[0].loc, "3 times"),
+        (SITEMAP, pages(2, 3)[0].loc, "4 times"),
+    ]
+    assert finding.message == "2 URLs removed and added again at least 3 times"
 
 
-def test_a_url_that_came_and_went_twice(tmp_path: Path) -> None:
-    assert found(tmp_path, "change/flapping", *flapping(2)) == []
+def test_urls_that_came_again_once(tmp_path: Path) -> None:
+    options = {"change/flapping": RuleOptions(thresholds={"times": 1})}
+    (finding,) = found(tmp_path, "change/flapping", *flapping(1, 2, 1, 2), options=options)
+    assert finding.message == "1 URL removed and added again at least 1 time"
+    assert samples(finding) == [(SITEMAP, pages(1, 2)[0].loc, "once")]
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        pytest.param(flapping(2, 1, 2, 1, 2, 1), id="removed three times, added again twice"),
+        pytest.param(flapping(1, 2, 1, 2, 1, 2), id="added three times, twice of them again"),
+    ],
+)
+def test_urls_that_came_again_twice(runs: list[dict[str, Any]], tmp_path: Path) -> None:
+    assert found(tmp_path, "change/flapping", *runs) == []
 
 
 def urlset(*paths: str) -> bytes:

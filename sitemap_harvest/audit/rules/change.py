@@ -59,9 +59,12 @@ def mass_addition(share: float = 0.5, urls: float = 10) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("change/flapping", Severity.NOTICE, "{urls} removed and added again {value}", of_site=True, needs="history")
+@rule("change/flapping", Severity.NOTICE, "{urls} removed and added again at least {times:time}", of_site=True,
+      needs="history")  # fmt: skip
 def flapping(times: float = 3) -> str:
     """A URL was removed from the sitemaps and added again several times.
+
+    The threshold is the number of times that it was added again after a removal.
 
     The generator depends on something that changes by chance, such as stock, the order of
     a query with a limit, or the server that responds. Search engines and users of the
@@ -70,10 +73,14 @@ def flapping(times: float = 3) -> str:
     Fix: List a page as long as it exists, and sort before limiting the number of entries.
     """
     return f"""
+        with found as (
+            select sitemap, loc, run, kind, coalesce(key, loc) as url,
+                min(run) filter (kind = 'removed') over (partition by url) as removed
+            from changes where kind in ('added', 'removed') and {_UNPAIRED}
+        )
         select arg_max(sitemap, run) as sitemap, arg_max(loc, run) as loc,
-            if(count_if(kind = 'removed') = 1, 'once', count_if(kind = 'removed') || ' times') as value
-        from changes where kind in ('added', 'removed') and {_UNPAIRED} group by coalesce(key, loc)
-        having count_if(kind = 'removed') >= {times} and count_if(kind = 'added') >= greatest({times} - 1, 1)
+            if(count(*) = 1, 'once', count(*) || ' times') as value
+        from found where kind = 'added' and run > removed group by url having count(*) >= {times}
     """  # noqa: S608 - numbers and our own conditions
 
 

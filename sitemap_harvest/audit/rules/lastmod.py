@@ -188,7 +188,7 @@ def stale_site(days: float = 365) -> str:
 @rule(
     "lastmod/moves-without-change",
     Severity.WARNING,
-    "all dates changed together {value}",
+    "almost all dates changed together {value}",
     needs="history",
 )
 def moves_without_change(share: float = 0.5, looks: float = 2, entries: float = 20) -> str:
@@ -230,8 +230,8 @@ def silent_change() -> str:
 
     A page whose images, videos or article have changed was changed itself. Search engines
     that rely on ``lastmod`` do not crawl it again. An entry counts if its date is before
-    the last run, and if the images of at most half of the entries changed at once, as they
-    do when they move to another host.
+    the last run. If 20 entries or more, and more than half of the sitemap, have changed at
+    once, their images were likely moved to another host, and no entry counts.
 
     Fix: Update ``lastmod`` with each significant change of the page.
     """
