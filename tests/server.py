@@ -213,7 +213,8 @@ class Site:
             length += 1_000
         elif page.manner is Manner.LIES_SHORTER:
             length //= 2
-        if page.status != 204 and page.manner not in {Manner.DRIP, Manner.ENDLESS}:
+        is_open = page.manner in {Manner.DRIP, Manner.ENDLESS} or "Transfer-Encoding" in page.headers
+        if page.status != 204 and not is_open:
             handler.send_header("Content-Length", str(length))
         handler.end_headers()
 

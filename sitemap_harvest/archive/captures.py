@@ -255,8 +255,9 @@ def _capture(record: Any, most_bytes: int) -> Capture:
     code = head.get_statuscode()
     is_chunked = (head.get_header("Transfer-Encoding") or "").strip().lower().endswith("chunked")
     body, is_whole = (_dechunked if is_chunked else _plain)(stream, most_bytes)
-    length = "" if is_chunked or head.get_header("Content-Encoding") else head.get_header("Content-Length") or ""
-    if length.isdecimal() and int(length) > len(body) and code != "304":
+    is_encoded = any(name.lower().endswith("content-encoding") for name, _ in head.headers)  # or was, and is renamed
+    length = head.get_header("Content-Length") or ""
+    if length.isdecimal() and int(length) > len(body) and not (is_chunked or is_encoded or code == "304"):
         is_whole = False
     truncated = _truncated(record) or (None if is_whole else "disconnect")
     return Capture(url, at, int(code) if code.isdecimal() else 0, head.headers, body, truncated)

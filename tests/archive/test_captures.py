@@ -61,6 +61,7 @@ CHUNKED = "Transfer-Encoding: chunked"
         pytest.param(http("abc", "Content-Length: 5"), b"abc", "disconnect", id="shorter-than-declared"),
         pytest.param(http("abc", "Content-Length: 2"), b"abc", None, id="longer-than-declared"),
         pytest.param(http("abc", "Content-Length: 5", "Content-Encoding: gzip"), b"abc", None, id="decoded"),
+        pytest.param(http("abc", "Content-Length: 5", "x-orig-content-encoding: br"), b"abc", None, id="renamed"),
         pytest.param(http("", "Content-Length: 5", status="304 Not Modified"), b"", None, id="304"),
     ],
 )

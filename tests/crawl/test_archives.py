@@ -5,24 +5,30 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from warcio.checker import Checker
 
 from tests import forked
+from tests.archive import foreign
 from tests.archive.records import http, packed, record
+from tests.rings import some_quick
 from tests.services import programs
 from tests.site import Manner, Page, gzipped, in_turn, index, moved, numbered, robots, unless, urlset
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.crawl.crawling import Run, Runner
 
 FEED = '<rss version="2.0"><channel><title>t</title><item><link>{site}/new</link></item></channel></rss>'
 MAXSIZE = 60_000
+NAMES = "tests.crawl.parts.LocalNames"
+NO_NETWORK = {"tests.crawl.parts.NoNetwork": 0}
 CHUNK = urlset("https://www.example.com/chunk")
 NAMED = (
     "index", "feed", "moved", "gone", "broken", "cut", "cut-packed", "loop", "large", "later", "closed", "lies", "page",
@@ -54,6 +60,13 @@ PAGES: dict[str, Any] = {
     "/wall.xml": Page("no", status=403),
     "/far.xml": moved("http://10.0.0.1/far.xml"),
 }
+NO_RESPONSES: dict[str, Any] = {
+    "/hangs.xml": Page(manner=Manner.HANG),
+    "/reset.xml": Page(manner=Manner.RESET),
+    "/garbage.xml": Page("x", manner=Manner.GARBAGE),
+    "/refused.xml": moved("http://127.0.0.1:1/x.xml"),
+    "/nowhere.xml": moved("http://x.gone.test/x.xml"),
+}
 _OWN = ("seconds", "run", "reason", "cause")
 
 
@@ -76,20 +89,22 @@ def results(run: Run) -> tuple[list[str], dict[str, dict[str, Any]]]:
 
 @pytest.mark.quick
 def test_an_archived_crawl_is_read_again_with_the_same_results(serve: Any, crawl: Runner, tmp_path: Path) -> None:
-    site = serve(PAGES)
-    settings = {"DOWNLOAD_MAXSIZE": MAXSIZE, "RETRY_TIMES": 1}
+    names = (*(f"/{name}.xml" for name in NAMED), *NO_RESPONSES)
+    site = serve({**PAGES, **NO_RESPONSES, "/robots.txt": robots(*names, disallow=["/private/"])})
+    settings = {"DOWNLOAD_MAXSIZE": MAXSIZE, "RETRY_TIMES": 1, "TEST_HANGING": "hangs", "TWISTED_DNS_RESOLVER": NAMES}
     first = crawl(site=site.url, archive=tmp_path / "raw", settings=settings)
     expected, site.requests[:] = results(first), []
     outcomes = {row["outcome"] for row in first.ledger}
     assert outcomes >= {"read", "partial", "absent", "failed", "blocked", "forbidden", "too-large", "not-a-sitemap"}
     checked(tmp_path / "raw")
-    again = crawl(site=site.url, root=tmp_path / "raw", settings=settings)
+    again = crawl(site=site.url, root=tmp_path / "raw", settings={**settings, "EXTENSIONS": NO_NETWORK})
     assert results(again) == expected
     assert site.requests == []
     reasons = {row["url"].removeprefix(site.url): (row.get("cause"), row["reason"]) for row in again.ledger}
     assert {row["status"] for row in again.ledger if row["url"].endswith("/chunked.xml")} == {200}
     assert "https://www.example.com/chunk" in again.locs
-    assert reasons["/closed.xml"] == ("not-archived", "the archive has no capture of it")
+    for path in ("/closed.xml", "/hangs.xml", "/reset.xml", "/garbage.xml"):
+        assert reasons[path] == ("not-archived", "the archive has no capture of it")
 
 
 def test_an_archive_replaces_the_network_for_all_targets(serve: Any, crawl: Runner, tmp_path: Path) -> None:
@@ -164,7 +179,7 @@ def test_an_archive_is_read_without_waiting(serve: Any, crawl: Runner, tmp_path:
 def test_a_file_of_common_crawl_is_read(crawl: Runner, tmp_path: Path) -> None:
     entries = "".join(f"<url><loc>https://a.example/{number}</loc></url>\n" for number in range(50))
     start, site = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n', "https://a.example"
-    crawled = ("X-Crawl-Content-Encoding: gzip", "X-Crawl-Transfer-Encoding: chunked", "Content-Type: text/xml")
+    crawled = ("X-Crawler-Content-Encoding: gzip", "X-Crawler-Transfer-Encoding: chunked", "Content-Type: text/xml")
     robots_txt = http(f"Sitemap: {site}/a.xml\nSitemap: {site}/b.xml\n", "Content-Type: text/plain")
     content = packed(
         record("software: Nutch\r\n", kind="warcinfo", url=""),
@@ -184,7 +199,7 @@ def test_a_file_of_common_crawl_is_read(crawl: Runner, tmp_path: Path) -> None:
 
 @pytest.mark.service
 def test_an_archive_of_wget_is_read(serve: Any, crawl: Runner, tmp_path: Path) -> None:
-    names = ("robots.txt", "1.xml", "3.xml", "moved.xml", "broken.xml")
+    names = ("robots.txt", "1.xml", "3.xml", "chunked.xml", "moved.xml", "broken.xml")
     site = serve({**PAGES, "/robots.txt": robots(*(f"/{name}" for name in names[1:]))})
     command = [
         programs.wget(),
@@ -294,3 +309,30 @@ def test_archives_that_cannot_be_used_are_refused(
     words = words.replace("argument archive=", "--archive ").replace("argument at=", "--at ")
     assert words in run.stdout + run.stderr
     assert not (tmp_path / "raw").exists()
+
+
+PROGRAMS: dict[str, Callable[[list[foreign.Exchange]], bytes]] = {
+    "common-crawl": foreign.common_crawl,
+    "common-crawl-before-2018": partial(foreign.common_crawl, is_old=True),
+    "heritrix": foreign.heritrix,
+    "browsertrix": foreign.browsertrix,
+}
+
+
+@pytest.mark.parametrize("program", some_quick(PROGRAMS, every=4))
+def test_archives_of_other_programs_give_the_results_of_the_network(
+    serve: Any, crawl: Runner, tmp_path: Path, program: str
+) -> None:
+    varies = ("/later.xml", "/cut-packed.xml")  # by request, and by who decodes it
+    site = serve({path: page for path, page in PAGES.items() if path not in varies})
+    rows, expected = results(crawl(site=site.url))
+    paths = {*site.pages, *(url.removeprefix(site.url) for url in expected if url.startswith(site.url))}
+    exchanges = [one for path in sorted(paths) if (one := foreign.fetched(f"{site.url}{path}")).status]
+    site.stop()
+    path = tmp_path / ("a.wacz" if program == "browsertrix" else "a.warc.gz")
+    path.write_bytes(PROGRAMS[program](exchanges))
+    again = results(crawl(site=site.url, root=path, settings={"EXTENSIONS": NO_NETWORK}))
+    for row in (*expected.values(), *again[1].values()):  # these may differ where the archive has decoded bodies
+        row.pop("fetched_at", None)
+        del row["bytes_downloaded"]
+    assert again == (rows, expected)
