@@ -69,10 +69,11 @@ def add_options(parser: ActionParser) -> None:
     parser.add_argument("--list-rules", action="store_true", help="list the rules with your settings, and stop")
     parser.add_argument(
         "--explain",
-        action="append",
+        action="extend",
+        nargs="+",
         default=[],
         metavar="RULE",
-        help="explain a rule, or several (lastmod/*), and stop",
+        help="explain these rules, such as url/fragment or lastmod/*, and stop",
     )
     output.add_output(parser)
     audit_reports.add_report(parser)
@@ -150,10 +151,17 @@ def _probe_stored(
 def _show_rules(opts: argparse.Namespace, options: HarvestSettings) -> RunOutcome:
     from sitemap_harvest.cli.audit_rules import explain_rules, list_rules
 
+    if opts.targets:
+        message = (
+            f"TARGET {opts.targets[0]!r}: --list-rules and --explain audit nothing; "
+            "to explain several rules, give all of them after --explain"
+        )
+        raise ArgumentError("TARGET", opts.targets[0], "not given", message=message)
     if opts.list_rules:
         list_rules(options.audit)
     if opts.explain:
-        explain_rules(opts.explain, options.audit)
+        names = output.parsed_option("--explain", ",".join(opts.explain), value_parsers.names)
+        explain_rules(names, options.audit)
     return RunOutcome.WHOLE
 
 

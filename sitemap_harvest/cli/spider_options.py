@@ -20,7 +20,8 @@ _DEST = "argument_{}"  # the action may have an option of this name
 _OF_TARGETS = ("site", "sites", "sitemap")
 NOTE = (
     "Each option from --site on is also an argument: --min-priority 0.5 is -a min_priority=0.5. "
-    "Values of an option that takes several are separated by spaces, or given by repeating the option."
+    "Values of an option that takes several are separated by spaces in quotes (--lang 'de fr'), or given by repeating "
+    "the option."
 )
 """The part of the help that explains these options."""
 

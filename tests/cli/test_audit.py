@@ -213,7 +213,7 @@ def test_rules_are_listed_with_the_settings(tmp_path: Path) -> None:
 
 def test_a_rule_is_explained(tmp_path: Path) -> None:
     given = json.dumps({"change/flapping": {"times": 9, "severity": "error"}})
-    options = ("--explain", "change/flap*", "--explain", "loc/relative", "-s", f"SITEMAP_HARVEST_AUDIT={given}")
+    options = ("--explain", "change/flap*", "loc/relative", "-s", f"SITEMAP_HARVEST_AUDIT={given}")
     run = forked.scrapy("harvest", "audit", *options, cwd=tmp_path)
     assert run.returncode == 0
     assert (
@@ -221,6 +221,8 @@ def test_a_rule_is_explained(tmp_path: Path) -> None:
         == """\
 change/flapping (error; the default is notice)
   A URL was removed from the sitemaps and added again several times.
+
+  The threshold is the number of times that it was added again after a removal.
 
   The generator depends on something that changes by chance, such as stock, the order of a query
   with a limit, or the server that responds. Search engines and users of the data see a page that
@@ -242,9 +244,23 @@ loc/relative (error)
 
 """
     )
-    run = forked.scrapy("harvest", "audit", "--explain", "loc/relativ", cwd=tmp_path)
+
+
+def test_rules_are_explained_together_or_not_at_all(tmp_path: Path) -> None:
+    each = [forked.scrapy("harvest", "audit", "--explain", one, cwd=tmp_path).stdout for one in ("url/*", "loc/empty")]
+    for rules_given in (["url/*", "loc/empty"], ["url/*,loc/empty"], ["url/*", "--explain", "loc/empty"]):
+        run = forked.scrapy("harvest", "audit", "--explain", *rules_given, cwd=tmp_path)
+        assert (run.returncode, run.stdout) == (0, "".join(each))
+    run = forked.scrapy("harvest", "audit", "--explain", "url/fragment", "loc/relativ", cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert "--explain: 'loc/relativ': unknown rule; did you mean loc/relative" in run.stderr
+
+
+@pytest.mark.parametrize("options", [["--list-rules"], ["--explain", "url/fragment"]])
+def test_no_target_is_ignored_beside_rules(options: list[str], tmp_path: Path) -> None:
+    run = forked.scrapy("harvest", "audit", "loc/empty", *options, cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "TARGET 'loc/empty': --list-rules and --explain audit nothing; to explain several rules, " in run.stderr
 
 
 def test_all_sites_of_a_store_are_audited(folder: Path) -> None:
