@@ -7,7 +7,6 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from scrapy.utils.log import get_scrapy_root_handler
 
 from sitemap_harvest.cli import spider_options
 from sitemap_harvest.cli.crawl_summary import NO_OUTPUT, line, show
-from sitemap_harvest.cli.output import tell, unknown_format
+from sitemap_harvest.cli.output import tell, unknown_format, with_format
 from sitemap_harvest.config.arguments import RunConfig
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
@@ -67,15 +66,14 @@ def add_options(parser: ActionParser) -> None:
 
 
 def check_outputs(opts: argparse.Namespace, settings: Settings) -> None:
-    """Name the format of a plain ``-`` in *opts*. Raises :exc:`ArgumentError` if the format of an output is unknown."""
+    """Add to the outputs in *opts* the formats that Scrapy needs. Raises :exc:`ArgumentError` if one is unknown."""
     known = {name for name, exporter in settings.getwithbase("FEED_EXPORTERS").items() if exporter is not None}
     for option, outputs in (("-o", opts.output), ("-O", opts.overwrite_output)):
         for index, given in enumerate(outputs or ()):
-            names = {given.rpartition(":")[2] if ":" in given else "", Path(given).suffix[1:]}
-            if given == "-":
-                outputs[index] = "-:jsonl"
-            elif not known & (names if "://" in given else names - {""}):  # a database needs no format
-                raise ArgumentError(option, given, "a known format", message=f"{option} {unknown_format(given)}")
+            if (complete := with_format(given, known)) is None:
+                message = f"{option} {unknown_format(given, databases=('duckdb', 'sqlite', 'delta'))}"
+                raise ArgumentError(option, given, "a known format", message=message)
+            outputs[index] = complete
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.databases import KINDS, SCHEMES, DatabaseLocation, Mode, open_database, parse_location
+from sitemap_harvest.databases import KINDS, DatabaseLocation, Mode, kind_of, open_database, parse_location
 from sitemap_harvest.databases.store_export import StoreExport
 from sitemap_harvest.display import counted
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -90,7 +89,7 @@ def _location(given: str) -> DatabaseLocation:
     """Return the location of the database *given*. Raises :exc:`DatabaseError`."""
     uri, _, kind = given.rpartition(":")  # as in the outputs of crawls: s3://bucket/seo:delta
     if not uri or kind not in KINDS:
-        uri, kind = given, SCHEMES.get(Path(given.partition("?")[0]).suffix[1:].lower(), "")
+        uri, kind = given, kind_of(given)
     location = parse_location(uri, kind, default=Mode.APPEND)
     if location.table or location.partition or location.mode is not Mode.APPEND:
         message = "an export has no parameters table, mode, key and partition; remove them"

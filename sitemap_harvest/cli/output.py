@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 
 from sitemap_harvest.cli import tables
 from sitemap_harvest.config.value_parsers import InvalidValueError
+from sitemap_harvest.databases import kind_of
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.escape import visible, visible_lines
 from sitemap_harvest.files import replacing
@@ -152,17 +153,31 @@ def file_and_format(output: str) -> tuple[str, str]:
     return path, name
 
 
-def unknown_format(output: str) -> str:
-    """Return the message that the format of *output* is unknown."""
+def with_format(output: str, formats: Collection[str]) -> str | None:
+    """Return the *output* of a crawl with its format if Scrapy does not find it; ``None`` if it is not in *formats*."""
+    if output == "-":
+        return "-:jsonl"
+    named, suffix = output.rpartition(":")[2] if ":" in output else "", Path(output).suffix[1:]
+    if (not named or named not in formats) and (kind := kind_of(output)):
+        return f"{output}:{kind}"
+    is_known = any(name in formats for name in (named, suffix) if name or "://" in output)
+    return output if is_known else None
+
+
+def unknown_format(output: str, *, databases: Sequence[str] = ()) -> str:
+    """Return the message that the format of *output*, which may be one of *databases*, is unknown."""
     stem, _, suffix = output.rpartition(".")
     hint = "or name the format, as in urls.txt:csv"
     if suffix.lower() == "xls":
         hint = f"did you mean {stem}.xlsx?"
     elif stem.rpartition(".")[2] in _SUFFIXES:
         hint = f"did you mean {stem}.{COMPRESSIONS[0]}?"
+    elif databases and "?" in output:
+        hint = f"or name the format, as in {output}:{databases[0]}"
     packed = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
+    others = f", or one of {', '.join(databases)}" if databases else ""
     return without_login(
-        f"{output}: the suffix must be one of {', '.join(_SUFFIXES)}, which {packed} may follow; {hint}"
+        f"{output}: the suffix must be one of {', '.join(_SUFFIXES)}, which {packed} may follow{others}; {hint}"
     )
 
 

@@ -13,13 +13,13 @@ from sitemap_harvest.databases.location import (
     KINDS as KINDS,
 )
 from sitemap_harvest.databases.location import (
-    SCHEMES as SCHEMES,
-)
-from sitemap_harvest.databases.location import (
     DatabaseLocation as DatabaseLocation,
 )
 from sitemap_harvest.databases.location import (
     Mode as Mode,
+)
+from sitemap_harvest.databases.location import (
+    kind_of as kind_of,
 )
 from sitemap_harvest.databases.location import (
     parse_location as parse_location,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from sitemap_harvest.errors import DatabaseError, there_is_no
@@ -13,7 +14,7 @@ from sitemap_harvest.redact import without_login
 KINDS = ("postgresql", "sqlite", "duckdb", "delta")
 """The kinds of databases: names of formats, schemes of URIs and suffixes of files."""
 SCHEMES = {"postgres": "postgresql", "sqlite3": "sqlite"} | {kind: kind for kind in KINDS}
-"""The kinds by the schemes of URIs."""
+"""The kinds by the schemes of URIs and the suffixes of files."""
 _OWN = ("table", "schema", "mode", "key", "partition")
 _WITHOUT_SCHEMAS = {"sqlite": "SQLite", "delta": "Delta Lake"}
 _DRIVE = re.compile(r"/[A-Za-z]:")
@@ -56,6 +57,14 @@ class DatabaseLocation:
         return "://" in self.address
 
 
+def kind_of(output: str) -> str:
+    """Return the kind of database that *output* names by its scheme or the suffix of its path; empty if by neither."""
+    scheme, colon, _ = output.partition(":")
+    if colon and scheme.lower() in SCHEMES:
+        return SCHEMES[scheme.lower()]
+    return SCHEMES.get(PurePath(output.partition("?")[0]).suffix[1:].lower(), "")
+
+
 def parse_location(uri: str, kind: str = "", *, default: Mode) -> DatabaseLocation:
     """Return the location that *uri* names.
 
@@ -68,7 +77,8 @@ def parse_location(uri: str, kind: str = "", *, default: Mode) -> DatabaseLocati
     found = kind if is_path else SCHEMES[scheme.lower()]
     base, _, query = uri.partition("?")
     if found not in KINDS:
-        raise DatabaseError(f"{shown}: the kind of the database is unknown; it must be one of {', '.join(KINDS)}")
+        message = f"the kind of the database is unknown; it must be one of {', '.join(KINDS)}, as in {shown}:sqlite"
+        raise DatabaseError(f"{shown}: {message}")
     given, others = _parameters(query, shown)
     if found == "postgresql":
         address = _server(base, others, shown)

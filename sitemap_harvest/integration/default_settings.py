@@ -71,8 +71,8 @@ _PACKAGES = {"xlsx": ("xlsxwriter", "XlsxWriter")}  # by format: the module and 
 COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 """The suffixes of compressed outputs."""
 
-DATABASES = ("duckdb", "sqlite", "postgresql", "delta", "")
-"""The databases, as formats of outputs; without a format, the scheme of the URI tells."""
+DATABASES = ("duckdb", "sqlite", "sqlite3", "delta", "postgresql", "db", "")
+"""The databases, as formats of outputs; with the last two, the scheme of the URI tells."""
 
 FEED_EXPORTERS: dict[str, str] = (
     FORMATS

@@ -10,6 +10,7 @@ import subprocess
 from threading import Event
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
 from tests import forked
@@ -98,6 +99,16 @@ def test_several_files_are_read_including_names_with_spaces(tmp_path: Path) -> N
     assert {row["loc"] for row in rows} == {f"https://a.example/{number}" for number in range(300)}
 
 
+@pytest.mark.parametrize("output", ["urls.duckdb?mode=upsert", "duckdb:{folder}/urls.db", "duckdb://{folder}/urls.db"])
+def test_databases_are_found_by_their_names(tmp_path: Path, output: str) -> None:
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1", "https://a.example/2"))
+    run = harvest("crawl", "s.xml", "-O", output.format(folder=tmp_path), cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    (path,) = set(tmp_path.iterdir()) - {tmp_path / "s.xml"}
+    with duckdb.connect(path) as database:
+        assert database.sql("select count(*) from urls").fetchall() == [(2,)]
+
+
 @pytest.mark.parametrize(
     ("pages", "code", "words"),
     [
@@ -136,9 +147,13 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         pytest.param(
             ["crawl", "a.example", "-O", "x.bogus"],
             "-O x.bogus: the suffix must be one of jsonl, jsonlines, jl, json, csv, tsv, xml, parquet, "
-            "xlsx, which gz, zst, bz2 or xz may follow; or name the format, as in urls.txt:csv",
+            "xlsx, which gz, zst, bz2 or xz may follow, or one of duckdb, sqlite, delta; "
+            "or name the format, as in urls.txt:csv",
             id="unknown-format",
         ),
+        pytest.param(["crawl", "a.example", "-O", "x.db?mode=append"], "x.db?mode=append:duckdb", id="parameters"),
+        pytest.param(["crawl", "a.example", "-O", "x.db"], "x.db: the kind of the database is unknown", id="database"),
+        pytest.param(["crawl", "a.example", "-O", "x.sqlite.gz"], "a database cannot be compressed", id="compressed"),
         pytest.param(["crawl", "a.example", "-O", "x"], "-O x: the suffix must be one of jsonl", id="no-suffix"),
         pytest.param(
             ["crawl", "a.example", "-O", "file:///tmp/x"],
@@ -147,7 +162,7 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
         ),
         pytest.param(
             ["crawl", "a.example", "-O", "x.csv.zip"],
-            "which gz, zst, bz2 or xz may follow; did you mean x.csv.gz?",
+            "or one of duckdb, sqlite, delta; did you mean x.csv.gz?",
             id="unknown-compression",
         ),
         pytest.param(["crawl", "a.example", "-o", "x.xls"], "; did you mean x.xlsx?", id="excel"),

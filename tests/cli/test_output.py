@@ -17,6 +17,7 @@ import pytest
 from sitemap_harvest.cli import output
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats.decompressors import zstd
+from sitemap_harvest.integration.default_settings import FEED_EXPORTERS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +106,25 @@ def test_another_encoding_has_ascii_lines(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_an_output_is_a_file_or_a_format(value: str, expected: tuple[str, str]) -> None:
     assert output.file_and_format(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("-", "-:jsonl", id="dash"),
+        pytest.param("urls.csv", "urls.csv", id="suffix"),
+        pytest.param("urls.db:csv", "urls.db:csv", id="format"),
+        pytest.param("urls.duckdb?mode=upsert", "urls.duckdb?mode=upsert:duckdb", id="parameters"),
+        pytest.param("urls.sqlite?table=a:sqlite", "urls.sqlite?table=a:sqlite", id="parameters-and-format"),
+        pytest.param("duckdb:///data/urls.ddb", "duckdb:///data/urls.ddb:duckdb", id="scheme"),
+        pytest.param("postgresql://me@db.example:5433", "postgresql://me@db.example:5433:postgresql", id="port"),
+        pytest.param("s3://bucket/urls", "s3://bucket/urls", id="uri-without-suffix"),
+        pytest.param("urls.bogus?mode=upsert", None, id="unknown-suffix"),
+        pytest.param("urls", None, id="no-suffix"),
+    ],
+)
+def test_outputs_of_crawls_get_the_formats_that_scrapy_does_not_find(name: str, expected: str | None) -> None:
+    assert output.with_format(name, FEED_EXPORTERS) == expected
 
 
 @pytest.mark.parametrize(("has_separators", "number"), [(True, "1,234,567"), (False, "1234567")])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_harvest.databases import DatabaseLocation, Mode, parse_location
+from sitemap_harvest.databases import DatabaseLocation, Mode, kind_of, parse_location
 from sitemap_harvest.errors import DatabaseError
 
 
@@ -54,7 +54,9 @@ def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
 @pytest.mark.parametrize(
     ("uri", "message"),
     [
-        pytest.param("urls.txt", "the kind of the database is unknown; it must be one of", id="kind"),
+        pytest.param(
+            "urls.db", "unknown; it must be one of postgresql, sqlite, duckdb, delta, as in urls.db:sqlite", id="kind"
+        ),
         pytest.param("duckdb:", "the path of the file is missing, as in duckdb:///data/urls.duckdb", id="path"),
         pytest.param("sqlite:u.db?mod=append", "unknown parameter; did you mean mode?", id="parameter"),
         pytest.param("sqlite:u.db?mode=apend", "unknown mode; did you mean append?", id="mode"),
@@ -72,6 +74,24 @@ def test_wrong_uris(uri: str, message: str) -> None:
     with pytest.raises(DatabaseError) as raised:
         parse_location(uri, default=Mode.APPEND)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("output", "kind"),
+    [
+        pytest.param("data/u.DuckDB?table=a.b", "duckdb", id="suffix"),
+        pytest.param("u.sqlite3", "sqlite", id="other-suffix"),
+        pytest.param("C:\\u.sqlite", "sqlite", id="drive"),
+        pytest.param("s3://bucket/u.delta", "delta", id="object-store"),
+        pytest.param("SQLite:///u.duckdb", "sqlite", id="scheme"),
+        pytest.param("postgres://db.example?schema=a", "postgresql", id="server"),
+        pytest.param("u.db", "", id="unknown-suffix"),
+        pytest.param("duckdb", "", id="no-suffix"),
+        pytest.param("u.csv?sqlite", "", id="parameter"),
+    ],
+)
+def test_kinds_by_names(output: str, kind: str) -> None:
+    assert kind_of(output) == kind
 
 
 @pytest.mark.parametrize("uri", ["postgresql://me:hush@db/seo", "postgresql://db/seo?password=hush"])

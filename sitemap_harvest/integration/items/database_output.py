@@ -13,8 +13,9 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.databases import KINDS, SCHEMES, DatabaseLocation, Mode, Rows, open_database, parse_location
+from sitemap_harvest.databases import KINDS, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
 from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.integration.default_settings import DATABASES
 from sitemap_harvest.integration.items.exporters import ParquetExporter, renamed
 from sitemap_harvest.integration.items.item_processor import BATCHES
 from sitemap_harvest.integration.spider_attributes import run_of
@@ -101,7 +102,7 @@ class DatabaseStorage:
     def __init__(self, uri: str, *, feed_options: Mapping[str, Any]) -> None:
         """Parse *uri*. Raises :exc:`~sitemap_harvest.errors.DatabaseError`."""
         default = Mode.REPLACE if feed_options.get("overwrite") else Mode.APPEND
-        self.location: DatabaseLocation = parse_location(uri, _kind(feed_options["format"]), default=default)
+        self.location: DatabaseLocation = parse_location(uri, database_of(uri, feed_options) or "", default=default)
         self._files: RowFiles | None = None
         self._run = ""
 
@@ -162,10 +163,14 @@ class DatabaseStorage:
 
 
 def database_of(uri: str, options: Mapping[str, Any]) -> str | None:
-    """Return the kind of database that the output *uri* is, by its format or, without one, its scheme, if it is one."""
-    if name := options["format"]:
-        return str(name) if name in KINDS else None
-    return SCHEMES.get(uri.partition(":")[0])
+    """Return the kind of database that the output *uri* is; ``None`` if it is none.
+
+    Its format tells or, if that is empty or ``db``, its name. If neither does, the kind is ``db``.
+    """
+    name = str(options["format"] or "")
+    if name in KINDS or name not in DATABASES:
+        return name if name in KINDS else None
+    return kind_of(uri) or name or None
 
 
 def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:
@@ -174,10 +179,6 @@ def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:
         return schema
     names = {name: out for name, out in renamed(fields).items() if name in schema.names}
     return pa.schema([schema.field(name).with_name(out) for name, out in names.items()])
-
-
-def _kind(name: str) -> str:
-    return name if name in KINDS else ""
 
 
 class _StreamExporter(ParquetExporter):

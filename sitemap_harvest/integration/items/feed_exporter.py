@@ -497,15 +497,22 @@ def _why_not(slot: feedexport.FeedSlot, *, is_ours: bool) -> str | None:
 
 
 def _why_no_format(slot: feedexport.FeedSlot) -> str | None:
-    """Return why the output of *slot* cannot be written, or compressed as its suffix says; ``None`` if it can."""
+    """Return why the output of *slot* cannot be written in its format, or compressed; ``None`` if it can."""
     if not slot.format and not isinstance(slot.storage, DatabaseStorage):
         return f"{slot.uri}: the format is unknown; add a suffix, such as .jsonl"
     is_ours = getattr(slot.exporters.get(slot.format), "__module__", "").startswith(_OWN)
     if is_ours and (reason := why_no_package(slot.format)):
         return f"{slot.uri}: {reason}"
+    return _why_not_compressed(slot)
+
+
+def _why_not_compressed(slot: feedexport.FeedSlot) -> str | None:
+    """Return why the output of *slot* cannot be compressed as its suffix says; ``None`` if it can, or need not."""
     suffix = slot.uri.rpartition(".")[2]
     if suffix not in COMPRESSIONS or "postprocessing" not in slot.feed_options:
         return None
+    if isinstance(slot.storage, DatabaseStorage):
+        return f"{slot.uri}: a database cannot be compressed, so remove .{suffix} from the name"
     if slot.format not in slot.exporters or slot.format in COMPRESSIONS:
         return f"{slot.uri}: the format is unknown; name the output like urls.jsonl.{suffix}"
     if slot.format in BINARY_FORMATS:
