@@ -1,4 +1,4 @@
-"""Guards next to the downloader: no requests to private networks, and credentials only for their site."""
+"""Guards of requests: none to private networks, credentials only for their site, robots.txt of every host."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
 from scrapy.settings.default_settings import RETRY_EXCEPTIONS
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _SCHEMES = ("http", "https")
 _RETRY_EXCEPTIONS = [error for error in RETRY_EXCEPTIONS if not str(error).endswith(".http11.TunnelError")]
 _PAGES_STAT = "sitemap_harvest/pages_private"
-_NEXT_TO_THE_DOWNLOADER = 1_000_001
+_NEXT_TO_THE_ENGINE, _NEXT_TO_THE_DOWNLOADER = 1, 1_000_001
 _logger = logging.getLogger(__name__)
 _policies: WeakKeyDictionary[Crawler, AddressPolicy] = WeakKeyDictionary()
 _ADDED = "sitemap_harvest_site_headers"  # key in the meta of a request: their names
@@ -95,7 +96,8 @@ def enable_guards(settings: BaseSettings) -> None:
     if settings.frozen:
         return  # for a command that does not crawl, such as "shell"
     defaults.add_contact(settings)
-    settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", GuardMiddleware, _NEXT_TO_THE_DOWNLOADER)
+    for guard, order in ((RobotsGuardMiddleware, _NEXT_TO_THE_ENGINE), (GuardMiddleware, _NEXT_TO_THE_DOWNLOADER)):
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", guard, order)
     if settings.getbool("TWISTED_REACTOR_ENABLED"):
         if not settings.getpriority("RETRY_EXCEPTIONS"):  # nothing but the default, which loads Twisted's HTTP client
             settings.set("RETRY_EXCEPTIONS", _RETRY_EXCEPTIONS, priority="addon")
@@ -131,6 +133,19 @@ def refused(crawler: Crawler, request: Request, refusal: NotFetched) -> PrivateA
         level, "The page was not fetched: %s: %s (the stat %s counts these pages)", request.url, error, _PAGES_STAT
     )
     return error
+
+
+class RobotsGuardMiddleware(CrawlerComponent):
+    """Downloader middleware next to the engine: lets Scrapy read the robots.txt of a host outside ``allowed_domains``.
+
+    Scrapy requests it only for a request that may leave them, such as one for a sitemap,
+    but filters it like a page, and then allows all URLs of the host.
+    """
+
+    def process_request(self, request: Request) -> None:
+        """Allow *request* if Scrapy's ``RobotsTxtMiddleware`` sends it."""
+        if request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt"):
+            request.meta["allow_offsite"] = True
 
 
 class GuardMiddleware(CrawlerComponent):
