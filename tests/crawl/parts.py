@@ -372,6 +372,13 @@ class OnlyOdd:
         return batch.filter(pc.match_substring_regex(batch["loc"], r"[13579]$"))
 
 
+class NoRows:
+    """A pipeline that removes all rows."""
+
+    def process_batch(self, batch: UrlBatch) -> UrlBatch:
+        return batch.slice(0, 0)
+
+
 class DropBatch:
     """A pipeline that drops whole batches."""
 

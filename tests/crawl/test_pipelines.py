@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from sitemap_harvest.integration import default_settings as defaults
@@ -159,7 +161,16 @@ def test_a_pipeline_for_batches_works_on_either(crawl, source, way):
     assert [row["loc"][-1] for row in rows] == ["1", "3", "5"]
     assert {row["title"] for row in rows} == {"plain"}
     assert run.stats["item_scraped_count"] == 3
+    assert run.stats["item_dropped_count"] == run.stats["item_dropped_reasons_count/DropItem"] == 3
     assert not run.errors
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_a_run_whose_rows_a_pipeline_for_batches_removes_has_found_nothing(crawl, source, way):
+    closing = crawl.folder / "closing.json"
+    run = harvest(crawl, source, "NoRows", way=way, SITEMAP_HARVEST_CLOSING=closing)
+    assert run.stats["item_dropped_count"] == run.stats["item_dropped_reasons_count/DropItem"] == 6
+    assert (json.loads(closing.read_bytes())["verdict"], out(crawl)) == ("nothing-found", [])
 
 
 def test_asynchronous_pipelines_run_concurrently_and_order_is_kept(crawl, source):

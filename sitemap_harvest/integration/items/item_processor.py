@@ -140,8 +140,11 @@ class BatchItemProcessor(ItemPipelineManager):
     def count_dropped(self, item: Any, exception: BaseException) -> None:
         """Count the same for a batch that a pipeline dropped completely."""
         if isinstance(item, Batch):
-            self.crawler.stats.inc_value("item_dropped_count", len(item) - 1)
-            self.crawler.stats.inc_value(f"item_dropped_reasons_count/{type(exception).__name__}", len(item) - 1)
+            self._count_dropped(type(exception), len(item) - 1)
+
+    def _count_dropped(self, reason: type[BaseException], rows: int) -> None:
+        self.crawler.stats.inc_value("item_dropped_count", rows)
+        self.crawler.stats.inc_value(f"item_dropped_reasons_count/{reason.__name__}", rows)
 
     @property
     def _as_dicts(self) -> bool:
@@ -192,12 +195,15 @@ class BatchItemProcessor(ItemPipelineManager):
         if not isinstance(part, Batch):
             return await self._each((pipeline,), part, kind)
         try:
-            return [_checked(await ensure_awaitable(pipeline.process_batch(part)))]
+            made = _checked(await ensure_awaitable(pipeline.process_batch(part)))
         except DropItem:
             raise
         except Exception as error:
             self._lose(part, _Lost(part, error, pipeline.component))
             raise
+        if len(made) < len(part):
+            self._count_dropped(DropItem, len(part) - len(made))
+        return [made]
 
     async def _each(
         self, pipelines: tuple[_Pipeline, ...], part: Batch[Any] | RowList, kind: type[Batch[Any]]
