@@ -88,6 +88,8 @@ class _WaitingEntries:
     """Numbers in the disk queue."""
     rows: int = 0
     """Entries not processed yet."""
+    unreturned: int = 0
+    """Entries without a page so far: not processed yet, or left out by the filter or the rules."""
     requests: Iterator[Request] | None = None
     """The requests for its pages, created on demand; ``None`` before its turn."""
     ahead: Request | None = None
@@ -147,7 +149,12 @@ class PageRequests:
 
     def add(self, batch: UrlBatch, candidate: Candidate) -> None:
         """Queue the entries of *batch*, which the document of *candidate* lists, until :meth:`release`."""
-        batch = self._rules.rows_to_keep(batch)
+        try:
+            batch = self._rules.rows_to_keep(batch)
+        except Exception as error:  # noqa: BLE001 - of the project's code: the document itself is not damaged
+            document, _ = self._read.get(candidate.url, (Referrer.of(candidate), None))
+            self._report(error, "visits", document, len(batch))
+            return
         if not len(batch):
             return
         if 0 < self._max_depth <= candidate.depth:
@@ -161,6 +168,7 @@ class PageRequests:
             try:
                 listed.pieces.extend(self._queue.put(rows))
                 listed.rows += len(rows)
+                listed.unreturned += len(rows)
             except sqlite3.Error as error:
                 words = f"the temporary file cannot be written: {error}"
                 self._leave_out("not_stored", words, len(rows), level=logging.ERROR)
@@ -227,14 +235,20 @@ class PageRequests:
             try:
                 listed.ahead = next(listed.requests, None)
             except Exception as error:  # noqa: BLE001 - one bad document must not end all others
-                document, failure = listed.document.response(), Failure(error)  # type: ignore[no-untyped-call]
-                self._crawler.engine.scraper.handle_spider_error(failure, Request(document.url), document)
-                self._leave_out("filter_failed", f"sitemap_filter failed for {document.url}", listed.rows)
+                self._report(error, "sitemap_filter", listed.document, max(listed.unreturned, 0))
         return listed.ahead
 
+    def _report(self, error: Exception, method: str, document: Referrer, count: int) -> None:
+        """Report *error* of a *method* of the spider as Scrapy does, and count entries of *document*."""
+        failure = Failure(error)  # type: ignore[no-untyped-call]
+        self._crawler.engine.scraper.handle_spider_error(failure, Request(document.url), document.response())
+        self._leave_out("filter_failed", f"{method} failed for {document.url}: {error!r}", count)
+
     def _requests(self, listed: _WaitingEntries) -> Iterator[Request]:
-        document = listed.document.response()
+        document, last = listed.document.response(), None
         for url, entry, rule in self._rules.visits(self._rows(listed), sitemap=listed.document.url):
+            if entry is not last:  # otherwise another of its alternates
+                listed.unreturned, last = listed.unreturned - 1, entry
             if self._only_host not in {None, host_of(url)}:
                 self._leave_out("offsite", f"{url} is not on the site that the folder replaces")
                 continue

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
@@ -21,7 +23,7 @@ from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 from sitemap_harvest.model import Kind, Outcome, SitemapRef, UrlBatch, UrlEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 _LEFT_OUT = NotFetched(Outcome.SKIPPED, "sitemap_filter dropped the document")
 _NOT_FOLLOWED = NotFetched(Outcome.SKIPPED, "the URL does not match sitemap_follow")
@@ -88,11 +90,9 @@ class PageRules:
         left = listed
         if self.needs_whole_documents and listed:
             known = {ref.loc: ref for ref in listed}
-            found = self._spider.sitemap_filter(Entries(map(dict_of_ref, listed), is_index=True))
             left = [
-                known.get(loc) or SitemapRef(loc=loc, position=0, lastmod_text=each.get("lastmod"))
-                for each in found
-                if (loc := each.get("loc"))
+                known.get(loc := each["loc"]) or SitemapRef(loc=loc, position=0, lastmod_text=each.get("lastmod"))
+                for each in self._filtered(Entries(map(dict_of_ref, listed), is_index=True))
             ]
         for ref in left:
             yield ref, None if any(pattern.search(ref.loc) for pattern in self._follow) else _NOT_FOLLOWED
@@ -104,6 +104,8 @@ class PageRules:
         """Return the rows of *batch* that may be visited: all that ``visits`` returns, if there is a filter."""
         if callable(visits := self._spider.visits):  # otherwise a subclass uses the name for something else
             batch = visits(batch)
+            if not isinstance(batch, UrlBatch):
+                raise TypeError(f"visits() returned {shortened(batch)}, which is not a UrlBatch")
         if self.needs_whole_documents or any(not rule.pattern.pattern for rule in self.rules):
             return batch
         locs = batch["loc"].to_pylist()
@@ -119,17 +121,26 @@ class PageRules:
         alternate.
         """
         if self.needs_whole_documents:
-            found = self._spider.sitemap_filter(Entries(map(dict_of_entry, rows), is_index=False))
             listed = (
                 (each["loc"], each.get("alternate") or (), entry_of_dict(each, sitemap=sitemap))
-                for each in found
-                if each.get("loc")
+                for each in self._filtered(Entries(map(dict_of_entry, rows), is_index=False))
             )
         else:
             listed = ((row.loc, alternates_of(row), row) for row in rows)
         for loc, alternates, entry in listed:
             for url, rule in self._pages(loc, alternates):
                 yield url, entry, rule
+
+    def _filtered(self, entries: Entries) -> Iterator[Mapping[str, Any]]:
+        """Yield what ``sitemap_filter`` returns for *entries*. Raises :exc:`TypeError` if that is something else."""
+        found: Any = self._spider.sitemap_filter(entries)
+        if not isinstance(found, Iterable):
+            raise TypeError(f"sitemap_filter() returned {shortened(found)}: it must yield or return entries")
+        for each in found:
+            if not isinstance(each, Mapping):
+                raise TypeError(f"sitemap_filter() returned {shortened(each)} as an entry, which is not a dictionary")
+            if each.get("loc"):
+                yield each
 
     def _pages(self, loc: str, alternates: Iterable[str]) -> Iterator[tuple[str, Rule]]:
         """Yield the URLs that an entry lists and a rule matches, with the first such rule."""
@@ -169,7 +180,12 @@ def _is_set(spider: SitemapAttributes, method: str, base: type) -> bool:
 
 def _rules(spider: SitemapAttributes) -> tuple[Rule, ...]:
     rules = []
-    for pattern, given in spider.sitemap_rules:
+    for rule in spider.sitemap_rules:
+        try:
+            pattern, given = rule
+        except (TypeError, ValueError) as error:
+            message = f"sitemap_rules: {shortened(rule)} is not a pair of a regular expression and a callback"
+            raise ArgumentError("sitemap_rules", rule, "a list of pairs", message=message) from error
         name = "parse" if given is None else given  # Scrapy calls it for requests without a callback
         callback = getattr(spider, name, None) if isinstance(name, str) else name
         if not callable(callback):

@@ -39,7 +39,7 @@ class HarvestSpider(SitemapAttributes):
         given = SpiderArguments.of(arguments, type(self))
         try:
             super().__init__(name, **given.ours, **given.attributes)
-        except (AttributeError, TypeError, re.error):
+        except (AttributeError, TypeError, ValueError, re.error):
             if not has_wrong_rules(self):  # these end the run when it opens, with one line
                 raise
         self._harvest = Harvest(self, given)

@@ -234,6 +234,30 @@ class FailingFilter(HarvestSpider):
         yield seen("parse", response)
 
 
+class WrongRule(HarvestSpider):
+    name = "wrong-rule"
+    sitemap_urls = [f"{SITE}/sitemap.xml"]
+    sitemap_rules = [("", "parse", "x")]
+
+
+class WrongHooks(Many):
+    """Has mistakes in its hooks, by the argument ``hook``."""
+
+    name = "wrong-hooks"
+
+    def visits(self, batch):
+        hooks = {"visits-list": lambda: [1], "visits-error": lambda: batch["no such column"]}
+        return hooks.get(self.hook, lambda: batch)()
+
+    def sitemap_filter(self, entries):
+        hooks = {"filter-none": lambda _: None, "filter-text": lambda _: ["x"], "filter-whole": self.sorted}
+        return hooks.get(self.hook, iter)(entries)
+
+    def sorted(self, entries):
+        for entry in reversed([*entries]):
+            yield {**entry, "lastmod": entry["lastmod"]}
+
+
 class FullDisk(Many):
     """Has space for 100 kB in each file."""
 

@@ -176,6 +176,7 @@ def test_the_sitemaps_of_the_class_can_be_replaced_by_arguments(serve, crawl):
         pytest.param("simplest", {"_harvest": "x"}, "argument _harvest: the spider itself uses this", id="taken"),
         pytest.param("simplest", {"emit": "none,urls"}, "argument emit='none,urls': it must be", id="none-and-more"),
         pytest.param("broken", {}, "sitemap_rules: 'parse_nothing' is neither a method of Broken", id="no-callback"),
+        pytest.param("wrong-rule", {}, "sitemap_rules: ('', 'parse', 'x') is not a pair of", id="no-pair"),
     ],
 )
 def test_errors_in_a_derived_spider_end_its_run_with_one_line(crawl, spider, arguments, message):
@@ -229,10 +230,52 @@ def test_a_failing_filter_ends_only_the_pages_of_its_document(serve, crawl):
     assert sorted(item["url"] for item in run.items) == ["/2004", "/home"]
     (error,) = run.errors
     assert f"Spider error processing <GET {site.url}/bad.xml>" in error
-    assert f"Pages not visited: sitemap_filter failed for {site.url}/bad.xml" in run.log
+    assert f"Pages not visited: sitemap_filter failed for {site.url}/bad.xml: KeyError('lastmod')" in run.log
     assert run.stats["spider_exceptions/KeyError"] == run.stats["spider_exceptions/count"] == 1
-    assert run.stats["sitemap_harvest/pages_filter_failed"] == 1
+    assert run.stats["sitemap_harvest/pages_filter_failed"] == 2
+    assert run.stats["sitemap_harvest/pages"] == run.stats["sitemap_harvest/urls"] - 2 == 2
     assert run.reason == "finished"
+
+
+@pytest.mark.parametrize(
+    ("hook", "pages", "words"),
+    [
+        pytest.param("visits-list", 0, "visits failed for {s}: TypeError('visits() returned [1], which is not", id="v"),
+        pytest.param("visits-error", 0, "visits failed for {s}: KeyError(", id="visits-error"),
+        pytest.param(
+            "filter-none",
+            0,
+            "sitemap_filter failed for {s}: TypeError('sitemap_filter() returned None: it must yield or return",
+            id="filter-none",
+        ),
+        pytest.param(
+            "filter-text",
+            0,
+            "sitemap_filter failed for {s}: TypeError(\"sitemap_filter() returned 'x' as an entry, which is not a dict",
+            id="filter-text",
+        ),
+        pytest.param("filter-whole", 1, "sitemap_filter failed for {s}: KeyError('lastmod')", id="filter-whole"),
+    ],
+)
+def test_a_wrong_hook_is_named_and_the_document_is_read(serve, crawl, hook, pages, words):
+    site = serve({**PAGES, "/s.xml": entries(loc("/2004"), loc("/2005"), loc("/2024", lastmod="2024"))})
+    run = crawl(spider="wrong-hooks", hook=hook, sitemap=f"{site.url}/s.xml", emit="sitemaps", calm=False)
+    assert f"Pages not visited: {words.format(s=f'{site.url}/s.xml')}" in run.log
+    assert run.stats["sitemap_harvest/pages_filter_failed"] == 3 - pages
+    assert run.stats.get("sitemap_harvest/pages", 0) == pages
+    assert run.fates(site.url) == {"/s.xml": "read"}
+
+
+def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):
+    pages = {
+        "/robots.txt": robots(disallow=["/secret/"]),
+        **dict.fromkeys(("/dated.xml", "/secret/s.xml"), SITE["/dated.xml"]),
+    }
+    other = serve(pages, host="127.0.0.2")
+    run = crawl(spider="filtered", sitemap=f"{other.url}/dated.xml {other.url}/secret/s.xml", emit="sitemaps")
+    assert run.fates(other.url) == {"/dated.xml": "read", "/secret/s.xml": "forbidden"}
+    assert sorted(other.requests) == ["/dated.xml", "/robots.txt"]
+    assert run.stats["offsite/filtered"] == 2  # the pages of one document
 
 
 def test_pages_forbidden_by_robots_txt_are_not_requested_however_many_wait_for_it(serve, crawl):
