@@ -12,7 +12,7 @@ import re
 import zlib
 from array import array
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ import numpy as np
 from warcio.archiveiterator import WARCIterator
 from warcio.bufferedreaders import DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
-from warcio.statusandheaders import StatusAndHeadersParser
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.errors import ArchiveError
@@ -37,6 +36,7 @@ _TYPES = frozenset({"response", "revisit"})
 _BLOCK = 64 * 1024
 _MOST_HEAD_BYTES = 1024 * 1024
 _CHUNK = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
+_BLANKS = " \t"
 _NOT_MODIFIED = "/server-not-modified"
 _PROFILES = (_NOT_MODIFIED, "identical-payload-digest")
 """How the profiles of revisits end that can be read. Their beginning depends on the version and on the program."""
@@ -117,9 +117,11 @@ class Captures:
         """
         try:
             for record in self._records(url):
-                if record.rec_type == "response":
-                    return _capture(record, most_bytes)
-                return self._resolved(record, most_bytes)
+                is_response = record.rec_type == "response"
+                found = _capture(record, most_bytes) if is_response else self._resolved(record, most_bytes)
+                if not found.status:
+                    raise NoCaptureError("its capture in the archive is not an HTTP response")
+                return found
         except _DAMAGE as error:
             raise NoCaptureError(f"its capture in the archive is damaged: {_words(error)}") from error
         except OSError as error:
@@ -235,32 +237,34 @@ def _records_in(stream: Slice) -> Any:
     return iterator
 
 
-class _ResponseHead(StatusAndHeadersParser):  # type: ignore[misc]  # warcio has no type hints
-    """Parses the status and the headers of a response without a loss: any byte is a character of Latin-1."""
-
-    @staticmethod
-    def decode_header(line: bytes) -> str:
-        return line.decode("latin-1")
-
-
 def _capture(record: Any, most_bytes: int) -> Capture:
     """Return the response in *record*; a revisit has no body, and perhaps no status (0) and no headers."""
-    url, stream, at = _url(record), record.raw_stream, _time(record)
+    stream, at = record.raw_stream, _time(record)
     if at is None:
         raise ArchiveLoadFailed("it has no valid date")
-    try:
-        head = _ResponseHead([], verify=False).parse(stream)
-    except EOFError:
-        return Capture(url, at, 0, [], b"")
-    code = head.get_statuscode()
-    is_chunked = (head.get_header("Transfer-Encoding") or "").strip().lower().endswith("chunked")
+    found = Capture(_url(record), at, *_head(stream), b"")
+    is_chunked = (found.header("transfer-encoding") or "").lower().endswith("chunked")
     body, is_whole = (_dechunked if is_chunked else _plain)(stream, most_bytes)
-    is_encoded = any(name.lower().endswith("content-encoding") for name, _ in head.headers)  # or was, and is renamed
-    length = head.get_header("Content-Length") or ""
-    if length.isdecimal() and int(length) > len(body) and not (is_chunked or is_encoded or code == "304"):
+    is_encoded = any(name.lower().endswith("content-encoding") for name, _ in found.headers)  # or was, and is renamed
+    length = found.header("content-length") or ""
+    if length.isdecimal() and int(length) > len(body) and not (is_chunked or is_encoded or found.status == 304):
         is_whole = False
-    truncated = _truncated(record) or (None if is_whole else "disconnect")
-    return Capture(url, at, int(code) if code.isdecimal() else 0, head.headers, body, truncated)
+    return replace(found, body=body, truncated=_truncated(record) or (None if is_whole else "disconnect"))
+
+
+def _head(stream: Any) -> tuple[int, list[tuple[str, str]]]:
+    """Return the status and the headers of the response in *stream*. warcio's parser loses bytes that are not ASCII."""
+    first: bytes = stream.readline()
+    _, code, *_ = (*first.split(), b"", b"")
+    headers: list[tuple[str, str]] = []
+    while line := stream.readline().decode("latin-1").rstrip("\r\n"):
+        if line[0] in _BLANKS and headers:
+            name, value = headers.pop()
+            headers.append((name, f"{value} {line.strip(_BLANKS)}"))
+        elif ":" in line:
+            name, _, value = line.partition(":")
+            headers.append((name.strip(_BLANKS), value.strip(_BLANKS)))
+    return int(code) if code.isdigit() else 0, headers
 
 
 def _plain(stream: Any, most_bytes: int) -> tuple[bytes, bool]:

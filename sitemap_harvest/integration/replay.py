@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CUT = "dataloss"  # Scrapy's flag of a response whose connection ended early
+_METHODS = frozenset({"GET", "HEAD"})
 _CONDITIONS = (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
 
 
@@ -72,6 +73,8 @@ class ReplayMiddleware(CrawlerComponent):
         from sitemap_harvest.archive.captures import NoCaptureError  # loaded already
 
         most = request.meta.get("download_maxsize", self._crawler.settings.getint("DOWNLOAD_MAXSIZE"))
+        if request.method not in _METHODS:
+            raise NotArchivedError(f"an archive has no responses to {request.method}")
         try:
             capture = await run_in_thread(run.captures.find, request.url, most)
         except NoCaptureError as error:

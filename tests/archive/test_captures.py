@@ -46,6 +46,29 @@ def test_bodies(path: Path, block: str, body: bytes) -> None:
     assert bodies(path) == body
 
 
+@pytest.mark.parametrize(
+    ("block", "status", "headers"),
+    [
+        pytest.param("HTTP/1.1 404 No such page\r\nA: b : c\r\n\r\n", 404, [("A", "b : c")], id="usual"),
+        pytest.param("HTTP/2 200\r\nA:b\r\n\r\n", 200, [("A", "b")], id="no-reason"),
+        pytest.param("HTTP/1.0 200 OK\nA: b\n\n", 200, [("A", "b")], id="line-feeds"),
+        pytest.param("HTTP/1.1 200 OK\r\nA: b\r\n\tc\r\n \r\n\r\n", 200, [("A", "b c ")], id="folded"),
+        pytest.param("HTTP/1.1 200 OK\r\njunk\r\nA : b\r\n\r\n", 200, [("A", "b")], id="junk"),
+    ],
+)
+def test_heads(path: Path, block: str, status: int, headers: list[tuple[str, str]]) -> None:
+    path.write_bytes(packed(record(block)))
+    found = Captures(files_of(path)).find(URL)
+    assert (found.status, found.headers, found.body) == (status, headers, b"")
+
+
+@pytest.mark.parametrize("block", ["", "no HTTP at all", "\r\n\r\nbody"])
+def test_other_contents_are_no_captures(path: Path, block: str) -> None:
+    path.write_bytes(packed(record(block)))
+    with pytest.raises(NoCaptureError, match="is not an HTTP response"):
+        bodies(path)
+
+
 CHUNKED = "Transfer-Encoding: chunked"
 
 

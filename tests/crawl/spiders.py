@@ -299,6 +299,21 @@ class Titles(HarvestSpider):
         yield {"title": response.css("title::text").get()}
 
 
+class Posting(HarvestSpider):
+    """Sends POST to each page, and yields the body of the response, or the error."""
+
+    name = "posting"
+
+    def parse(self, response):
+        yield Request(response.url, self.posted, method="POST", dont_filter=True, errback=self.failed)
+
+    def posted(self, response):
+        yield {"body": response.text}
+
+    def failed(self, failure):
+        yield {"error": failure.getErrorMessage()}
+
+
 class Stock(Spider):
     """A spider that is not from this package."""
 

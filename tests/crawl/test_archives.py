@@ -226,6 +226,14 @@ def test_pages_are_archived_too(serve: Any, crawl: Runner, tmp_path: Path) -> No
     assert titles == [["One", "Two"]] * 2
 
 
+def test_only_responses_to_get_are_archived(crawl: Runner, tmp_path: Path) -> None:
+    site, path = "https://a.example", tmp_path / "a.warc.gz"
+    sitemap = urlset(f"{site}/1")
+    pages = {"/robots.txt": f"Sitemap: {site}/a.xml", "/a.xml": sitemap, "/1": "<title>1</title>"}
+    path.write_bytes(packed(*(record(http(body), url=f"{site}{page}") for page, body in pages.items())))
+    assert crawl(spider="posting", site=site, root=path).items == [{"error": "an archive has no responses to POST"}]
+
+
 def test_an_archive_of_an_earlier_time_is_audited(serve: Any, crawl: Runner, tmp_path: Path) -> None:
     site = serve({"/robots.txt": robots("/a.xml"), "/a.xml": urlset("/1")})
     crawl(site=site.url, archive=tmp_path / "raw")
