@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.facts import facts_of
-from sitemap_harvest.audit.problems import MAY_BE_LISTED, MAY_LIST_MORE, PROBLEMS, places, problem_in_words
+from sitemap_harvest.audit.problems import MAY_BE_LISTED, PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, MostFrequent, RuleOptions, shortened
 from sitemap_harvest.audit.trust import lastmod_trust
 from sitemap_harvest.diff.documents import unread_documents
@@ -99,7 +99,7 @@ class Audit:
         self.checked: list[str] = []
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
-        self._urls = self._documents = 0
+        self._urls = self._documents = self._not_requested = 0
         self._has_read = self._is_partial = False
         self._coverage: tuple[int | None, int | None] = (None, None)
         self._dataset: Dataset | None = None
@@ -141,7 +141,8 @@ class Audit:
             self._documents = dataset.rows("select count(*) from sitemaps")[0][0]
             self.unread = unread_documents(self._snapshot)
             self._has_read = bool(dataset.rows(_HAS_READ))
-            self._is_partial = bool(dataset.rows(f"{MAY_LIST_MORE} limit 1"))
+            self._is_partial = bool(dataset.rows("from unread_documents limit 1"))
+            self._not_requested = self._count_not_requested(dataset)
             missing = self._missing(dataset)
             self._coverage = next(iter(dataset.rows("select listed, exported from coverage")), (None, None))
             for rule in self._rules:
@@ -211,6 +212,7 @@ class Audit:
             urls=self._urls,
             sitemaps=self._documents,
             unread=len(self.unread),
+            not_requested=self._not_requested,
             sampled_pages=probe.get("sample"),
             probed_pages=pages[0] if probe else None,
             requested_pages=pages[1] if probe else None,
@@ -227,6 +229,11 @@ class Audit:
             passed=len({*self.checked} - self._tripped.keys() - (CATALOGUE.keys() - RULES.keys())),
             not_checked=tuple(self._not_checked),
         )
+
+    def _count_not_requested(self, dataset: Dataset) -> int:
+        """Return the number of documents that the run left out, without those that :attr:`unread` has."""
+        left_out = dataset.rows("select url from unread_documents where outcome in ('skipped', 'out-of-scope')")
+        return len({url for (url,) in left_out} - {one.url for one in self.unread})
 
     def _missing(self, dataset: Dataset) -> dict[str, str]:
         """Return the keys of :data:`NEEDS` that *dataset* lacks, each with the reason why rules are not checked."""

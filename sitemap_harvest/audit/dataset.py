@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.audit.languages import hreflang_flaw, is_language
+from sitemap_harvest.audit.problems import UNREAD_DOCUMENTS
 from sitemap_harvest.audit.robots import authorized, disallowed_urls, present_documents, robots_of, with_others
 from sitemap_harvest.audit.temporary_database import TemporaryDatabase
 from sitemap_harvest.errors import StoreError
@@ -101,6 +102,7 @@ _SITES = "select site from all_urls where site is not null group by 1 order by c
 _REPEATED = "select key_hash from all_urls where key_hash is not null group by key_hash having count(*) > 1"
 _VIEWS = {
     "problems": "select sitemap, problem.* from (select url as sitemap, unnest(problems) as problem from sitemaps)",
+    "unread_documents": UNREAD_DOCUMENTS,
     "urls": """
         select s.url as sitemap, u.*, s.kind, s.outcome, s.fetched_at, s.read_at
         from all_urls u join sitemaps s on s.number = u.document
@@ -134,10 +136,11 @@ class Dataset(TemporaryDatabase):
     up to it, ``changes``, ``runs``, ``gone_sitemaps`` (those that the run removed, and
     those removed before whose URLs may still be there) and ``index_dates`` (how often the
     dates of each index were correct). Derived from these: ``sitemap_urls`` (``urls``
-    without those of feeds and pages of links), and ``news_sitemaps`` (the sitemaps of
-    which half the entries or more are news articles). ``read_at``: when the document was
-    downloaded, perhaps in an earlier run. Macros: ``period_end`` (the first instant after
-    a date of that precision) and ``host_of``.
+    without those of feeds and pages of links), ``news_sitemaps`` (the sitemaps of
+    which half the entries or more are news articles), and ``unread_documents`` (those that
+    may list more: see :data:`~sitemap_harvest.audit.problems.UNREAD_DOCUMENTS`).
+    ``read_at``: when the document was downloaded, perhaps in an earlier run. Macros:
+    ``period_end`` (the first instant after a date of that precision) and ``host_of``.
 
     To be grouped and joined in little memory, strings also have a number: ``urls`` and
     ``alternates`` have ``document`` (the ``number`` of the sitemap in ``sitemaps``),

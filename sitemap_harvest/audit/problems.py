@@ -25,19 +25,43 @@ _WAS_CUT = "coalesce(starts_with(reason, 'the connection'), false)"  # so there 
 NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
 _READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in ('read', 'unchanged', 'absent')"
-MAY_LIST_MORE = f"""
-    from sitemaps
-    where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')
-            or (outcome = 'read' and not complete)  -- the reading is not accepted yet
-            or (outcome = 'skipped' and not complete
-                and not (entries = 0 and coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)))
-            or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and ({NAMED} or rows_from is not null)))
-        and not (parent is null and ends_with(url, '/robots.txt') and outcome not in ('read', 'absent')
-            and exists ({_READ_ROBOTS}))
+UNREAD_DOCUMENTS = f"""
+    with unread as (
+        select url, parent, kind, outcome, found_by, outcome in ('skipped', 'out-of-scope', 'over-limit', 'interrupted')
+            or (outcome = 'partial' and coalesce(starts_with(reason, 'limit='), false)) as is_left_out
+        from sitemaps
+        where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')
+                or (outcome = 'read' and not complete)  -- the reading is not accepted yet
+                or (outcome = 'skipped' and not complete
+                    and not (entries = 0 and coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)))
+                or (outcome = 'out-of-scope' and found_by in ('robots', 'index'))
+                or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and ({NAMED} or rows_from is not null)))
+            and not (parent is null and ends_with(url, '/robots.txt') and outcome not in ('read', 'absent')
+                and exists ({_READ_ROBOTS}))
+    ), unwanted as (  -- without a record, because the document that names them has one
+        select min(loc) as url, min(c.sitemap) as parent, null as kind, 'skipped' as outcome,
+            coalesce(min(c.found_by), if(min(s.kind) = 'robots', 'robots', 'index')) as found_by, true as is_left_out
+        from children c join sitemaps s on s.url = c.sitemap
+        where c.key not in (select key from sitemaps union all select document_key(url) from gone_sitemaps)
+        group by c.key
+    )
+    from unread union all from unwanted
+"""  # noqa: S608 - our own conditions
+"""The documents that may list what seems to be missing, because they were not read completely.
+
+``is_left_out``: because of the arguments and limits of the run, rather than because of the site.
 """
-"""The documents that may list what seems to be missing, because they were not read completely."""
 MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
-UNCHECKED_IF_UNREAD = f"select '{MAY_BE_LISTED}' where exists ({MAY_LIST_MORE})"
+UNCHECKED_IF_UNREAD = f"select '{MAY_BE_LISTED}' where exists (from unread_documents)"
+LEAVES_OUT = "exists (from unread_documents where is_left_out)"
+"""The condition that the run left out documents: so what they list seems to be missing, though nothing is wrong."""
+UNCHECKED_IF_LEFT_OUT = f"select '{MAY_BE_LISTED}' where {LEAVES_OUT}"
+UNREAD_NAMES = """
+    select 'robots.txt or an index was not read completely' from unread_documents
+    where kind = 'index' or (parent is null and ends_with(url, '/robots.txt'))
+        or (kind is null and found_by = 'robots' and outcome not in ('absent', 'not-a-sitemap'))  -- perhaps an index
+    limit 1
+"""
 PROBLEMS = f"""
     with documents as (
         select url, number, kind, outcome, reason, parent, found_by, complete, problems,

@@ -152,6 +152,9 @@ class AuditSummary(ItemRecord):
     unread: int = 0
     """Documents that could not be read, or only in part, as ``diff`` counts them: the audit does not know what else is
     wrong in them."""
+    not_requested: int = 0
+    """Other documents that the site lists, but that the run left out, for example because of ``follow``, ``skip`` or
+    ``prune_index``: the audit does not know what they list."""
     sampled_pages: int | None = None
     """Pages in the sample of the probe; ``None`` without one."""
     probed_pages: int | None = None
@@ -216,8 +219,12 @@ class AuditSummary(ItemRecord):
         if counts:
             findings = sum(count for count, _ in by_severity)
             found = f"{counted(findings, 'finding')} of {counted(len(self.rules), 'rule')} ({', '.join(counts)})"
-        unread = f"{self.unread:,} not read completely" if self.urls else "no URL was read"
-        unread = f" ({unread}, so the audit is partial)" if self.unread else ""
+        unread = [f"{self.unread:,} not read completely"] if self.unread else []
+        if self.not_requested:
+            unread.append(f"{counted(self.not_requested, 'listed document')} not requested")
+        partial = (
+            f" ({', '.join(unread if self.urls else ['no URL was read'])}, so the audit is partial)" if unread else ""
+        )
         pages = ""
         if self.sampled_pages is not None:
             pages = f"; probe: {self.probed_pages:,} of {self.sampled_pages:,} sampled pages (seed {self.probe_seed})"
@@ -232,5 +239,5 @@ class AuditSummary(ItemRecord):
         in_part = f", checked in part: {partly}" if partly else ""
         return (
             f"{self.site}: {found} in {counted(self.urls, 'URL')} of {counted(self.sitemaps, 'document')}"
-            f"{unread}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked) - partly}{in_part}"
+            f"{partial}{pages}; rules passed: {self.passed}, not checked: {len(self.not_checked) - partly}{in_part}"
         )

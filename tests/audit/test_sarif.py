@@ -168,9 +168,10 @@ def test_every_rule_has_a_valid_description() -> None:
 
 def test_notifications_are_about_all_sites() -> None:
     audits = [audited(change_flapping="there is one run"), audited(change_flapping="there is one run")]
-    audits[0].summary.unread = 1
+    audits[0].summary.unread, audits[1].summary.not_requested = 1, 2
     assert [one["message"]["text"] for one in run_of(*audits)["invocations"][0]["toolExecutionNotifications"]] == [
         "1 document was not read completely, so the audit is partial.",
+        "2 listed documents were not requested, so the audit is partial.",
         "change/flapping was not checked, because there is one run (2 sites)",
     ]
 

@@ -160,6 +160,9 @@ def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[dict[str, Any]]:
     if unread := sum(audit.summary.unread for audit in audits):
         documents = "document was" if unread == 1 else "documents were"
         yield _notification("warning", f"{unread:,} {documents} not read completely, so the audit is partial.")
+    if left_out := sum(audit.summary.not_requested for audit in audits):
+        documents = "document was" if left_out == 1 else "documents were"
+        yield _notification("note", f"{left_out:,} listed {documents} not requested, so the audit is partial.")
     sites = Counter(
         (one.rule, "was checked only in part" if one.rule in summary.partly_checked else "was not checked", one.reason)
         for summary in (audit.summary for audit in audits)

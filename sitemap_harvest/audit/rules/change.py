@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sitemap_harvest.audit.problems import UNCHECKED_IF_LEFT_OUT
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -10,7 +11,7 @@ _UNPAIRED = "counterpart is null and pattern is null"  # else the page is likely
 
 
 @rule("change/mass-removal", Severity.WARNING, "{urls} removed since the last run ({share})", of_site=True,
-      needs="history")  # fmt: skip
+      needs="history", unchecked=UNCHECKED_IF_LEFT_OUT)  # fmt: skip
 def mass_removal(share: float = 0.2, urls: float = 10) -> str:
     """A large part of the URLs of the site was removed from its sitemaps in one run.
 
@@ -84,7 +85,8 @@ def flapping(times: float = 3) -> str:
     """  # noqa: S608 - numbers and our own conditions
 
 
-@rule("change/sitemap-gone", Severity.WARNING, "removed together with {urls}: {value}", needs="history")
+@rule("change/sitemap-gone", Severity.WARNING, "removed together with {urls}: {value}", needs="history",
+      unchecked=UNCHECKED_IF_LEFT_OUT)  # fmt: skip
 def sitemap_gone() -> str:
     """A sitemap is gone, and no other sitemap lists its URLs.
 

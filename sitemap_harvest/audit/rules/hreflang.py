@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import UNCHECKED_IF_UNREAD
+from sitemap_harvest.audit.problems import LEAVES_OUT, UNCHECKED_IF_LEFT_OUT, UNCHECKED_IF_UNREAD
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -89,6 +89,7 @@ def missing_self() -> str:
     "hreflang/missing-return",
     Severity.ERROR,
     "{count:language version} without a return link, such as {value}",
+    unchecked=f"{UNCHECKED_IF_LEFT_OUT} and exists (from alternates)",
     screaming_frog="Missing Return Links",
     sitebulb="Missing reciprocal hreflang (no return-tag)",
 )
@@ -112,7 +113,11 @@ def missing_return() -> str:
         select sitemap, loc, position, href || ', which does not name ' || loc as value
         from {_VERSIONS}
         semi join one_way using (key_hash, href_hash)
-        where href_hash in (select key_hash from urls)
+        where href_hash in (  -- a document that the run left out may give versions of a URL that has none here
+            select key_hash from urls where not {LEAVES_OUT}
+            union all
+            select key_hash from {_VERSIONS} where {LEAVES_OUT}
+        )
     """  # noqa: S608 - our own query
 
 
@@ -196,7 +201,7 @@ def target_not_listed() -> str:
             from {_VERSIONS} a anti join urls on urls.key_hash = a.href_hash where a.href_hash is not null
         )
         select sitemap, loc, position, href as value
-        from missing where regexp_replace(host_of(href_key), '^www\\.', '') in (from hosts)
+        from missing where regexp_replace(host_of(href_key), '^www\\.', '') in (from hosts) and not {LEAVES_OUT}
     """  # noqa: S608 - our own query
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import UNCHECKED_IF_UNREAD
+from sitemap_harvest.audit.problems import LEAVES_OUT, UNCHECKED_IF_UNREAD
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -315,4 +315,5 @@ def not_listed() -> str:
             and regexp_matches(coalesce(content_type, 'text/html'), '(?i)^\s*(?:text/html|application/xhtml\+xml)')
             and key_hash not in (select key_hash from urls where kind <> 'links' and key_hash is not null)
             and key_hash not in (select final_hash from listed_pages where final_hash is not null)
+            and not {LEAVES_OUT}
     """  # noqa: S608 - our own conditions

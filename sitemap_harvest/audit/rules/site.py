@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import MAY_LIST_MORE
+from sitemap_harvest.audit.problems import LEAVES_OUT, UNCHECKED_IF_LEFT_OUT, UNREAD_NAMES
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
-_UNREAD_NAMES = f"""
-    select 'robots.txt or an index was not read completely' {MAY_LIST_MORE}
-        and (kind = 'index' or (parent is null and ends_with(url, '/robots.txt')))
-"""
+_RESULT = "(select result from runs where run = (select max(run) from runs))"
 
 
-@rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs="site")
+@rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs="site",
+      unchecked=f"{UNCHECKED_IF_LEFT_OUT} and {_RESULT} = 'absent'")  # fmt: skip
 def no_sitemap() -> str:
     """No sitemap was found, or none could be read.
 
@@ -25,12 +23,13 @@ def no_sitemap() -> str:
     Fix: If there is a sitemap, name it in robots.txt, and let the server and its
     firewall serve it to every client.
     """
-    return """
+    return f"""
         select result || if(result = 'unreachable', ': the site could not be reached: ', ': ') || reason as value
         from runs
         where run = (select max(run) from runs)
-            and result in ('absent', 'blocked', 'forbidden', 'unreachable', 'not-a-site')
-    """
+            and (result in ('blocked', 'forbidden', 'unreachable', 'not-a-site')
+                or (result = 'absent' and not {LEAVES_OUT}))
+    """  # noqa: S608 - our own condition
 
 
 @rule("site/robots-unreadable", Severity.WARNING, "robots.txt cannot be read: {value}", of_site=True, needs=None)
@@ -81,7 +80,7 @@ def repeated_in_robots() -> str:
 
 
 @rule("site/not-in-robots", Severity.WARNING, "listed neither in robots.txt nor in an index", needs=None,
-      unchecked=f"{_UNREAD_NAMES} limit 1")  # fmt: skip
+      unchecked=UNREAD_NAMES)  # fmt: skip
 def not_in_robots() -> str:
     """A sitemap is named neither by robots.txt nor by an index.
 
@@ -100,7 +99,7 @@ def not_in_robots() -> str:
         where kind in ('sitemap', 'index') and outcome in ('read', 'unchanged', 'partial')
             and (found_by not in ('argument', 'robots', 'index', 'snapshot') or parent in (from gone))
             and key not in (select key from children where found_by is null)
-            and not exists ({_UNREAD_NAMES})
+            and not exists ({UNREAD_NAMES})
     """  # noqa: S608 - our own condition
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import NAMED
+from sitemap_harvest.audit.problems import NAMED, UNREAD_NAMES
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -343,7 +343,8 @@ def index_lastmod_missing(share: float = 0.5) -> str:
     """  # noqa: S608 - a number
 
 
-@rule("sitemap/unlisted", Severity.NOTICE, "named by nothing any more: {value}", needs="site.history")
+@rule("sitemap/unlisted", Severity.NOTICE, "named by nothing any more: {value}", needs="site.history",
+      unchecked=UNREAD_NAMES)  # fmt: skip
 def unlisted() -> str:
     """A sitemap that robots.txt or an index named in an earlier run is named by nothing any more.
 
@@ -354,9 +355,10 @@ def unlisted() -> str:
 
     Fix: Name the sitemap again, or delete it.
     """
-    return """
+    return f"""
         select url as sitemap, "left" as value from gone_sitemaps
         where kind in ('sitemap', 'index', 'list', 'feed')
             and (ends_with("left", ' no longer lists the document') or ends_with("left", ' is no longer listed'))
             and split_part(url, '?', 1) not in (select split_part(url, '?', 1) from sitemaps)
-    """
+            and not exists ({UNREAD_NAMES})
+    """  # noqa: S608 - our own condition

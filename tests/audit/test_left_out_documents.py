@@ -1,0 +1,140 @@
+"""Audits of runs that left out documents: what these list, no rule reports as missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_harvest import open_store
+from sitemap_harvest.audit import RULES
+from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.model import PageBatch, PageSource
+from tests.audit.auditing import SITE, audit_of_web, page
+from tests.site import dated, index, robots, urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sitemap_harvest.model import AuditSummary, Finding
+    from tests.engine.run import Web
+
+ROBOTS, INDEX, A, B, USUAL = (f"{SITE}/{name}" for name in ("robots.txt", "i.xml", "a.xml", "b.xml", "sitemap.xml"))
+MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
+UNREAD_NAMES = "robots.txt or an index was not read completely"
+ALTERNATES = "".join(
+    f'<xhtml:link xmlns:xhtml="http://www.w3.org/1999/xhtml" rel="alternate" hreflang="{lang}" href="{SITE}/{lang}"/>'
+    for lang in ("en", "fr", "de")
+)
+WITH_ALTERNATES = dated(urlset(f"{SITE}/en"), "2020-01-01").replace("</url>", f"{ALTERNATES}</url>")
+WEB: Web = {
+    ROBOTS: robots(INDEX).encode(),
+    INDEX: dated(index(A, B), "2020-01-01", "2100-01-01").encode(),
+    A: WITH_ALTERNATES.replace("</urlset>", f"<url><loc>{SITE}/fr</loc></url></urlset>").encode(),
+    B: dated(urlset(f"{SITE}/fr", f"{SITE}/de"), "2100-01-01")
+    .replace("</url>", f"{ALTERNATES}</url>")
+    .replace("</urlset>", f"<url><loc>{SITE}/</loc></url></urlset>")
+    .encode(),
+}
+OF_ABSENCE = (
+    "hreflang/missing-return",
+    "hreflang/target-not-listed",
+    "lastmod/stale-site",
+    "page/not-listed",
+    "site/home-page-missing",
+)
+
+
+def audited(
+    path: Path, names: Sequence[str], *webs: Web, last: dict[str, str] | None = None, **arguments: str
+) -> tuple[list[Finding], AuditSummary]:
+    """Return what the rules *names* find in the last of several runs over *webs*, which has the arguments *last* too.
+
+    There is a crawl export with a page that only :data:`B` lists.
+    """
+    arguments = {"site": SITE, **arguments}
+    if webs[:-1]:
+        audit_of_web(path, *webs[:-1], **arguments)
+    audit_of_web(path, webs[-1], **arguments, **(last or {}))
+    pages = PageBatch.of([page(f"{SITE}/{name}", source=PageSource.CRAWL_EXPORT) for name in ("en", "de")]).arrow
+    (history,) = open_store(str(path)).histories()
+    audit = Audit(history.at("latest"), history, rules=[RULES[name] for name in names], pages=[pages])
+    return [*audit.findings()], audit.summary()
+
+
+def test_nothing_is_missing_if_all_documents_are_read(tmp_path: Path) -> None:
+    found, summary = audited(tmp_path, OF_ABSENCE, WEB)
+    assert (found, summary.not_checked, summary.passed, summary.not_requested) == ([], (), 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "runs", "not_requested", "unread"),
+    [
+        pytest.param({"skip": "b.xml"}, 1, 1, 0, id="skip"),
+        pytest.param({"skip": "b.xml"}, 2, 1, 0, id="skip-again"),
+        pytest.param({"follow": "a.xml"}, 1, 1, 0, id="follow"),
+        pytest.param({"limit": "1"}, 1, 0, 2, id="limit"),
+        pytest.param({}, 1, 1, 0, id="other-host"),
+    ],
+)
+def test_what_documents_list_that_the_run_left_out_is_not_missing(
+    arguments: dict[str, str], runs: int, not_requested: int, unread: int, tmp_path: Path
+) -> None:
+    web = WEB if arguments else WEB | {INDEX: index(A, "https://other.test/b.xml").encode()}
+    found, summary = audited(tmp_path, OF_ABSENCE, *[web] * runs, **arguments)
+    assert [one.rule for one in found] == []
+    assert {one.rule: one.reason for one in summary.not_checked} == dict.fromkeys(OF_ABSENCE, MAY_BE_LISTED)
+    assert (summary.passed, summary.not_requested, summary.unread) == (0, not_requested, unread)
+
+
+def test_sitemaps_whose_date_in_the_index_is_old_are_left_out(tmp_path: Path) -> None:
+    web = WEB | {A: WEB[B], B: WEB[A]}
+    found, summary = audited(tmp_path, OF_ABSENCE, web, since="2024", prune_index="yes")
+    assert ([one.rule for one in found], summary.not_requested) == ([], 1)
+
+
+def test_that_nothing_was_removed_is_not_known_without_all_documents(tmp_path: Path) -> None:
+    names = ["change/mass-removal", "change/sitemap-gone"]
+    found, summary = audited(tmp_path, names, WEB, WEB, last={"skip": "a.xml"})
+    assert (found, {one.rule: one.reason for one in summary.not_checked}) == ([], dict.fromkeys(names, MAY_BE_LISTED))
+
+
+def test_urls_that_are_removed_from_the_documents_that_are_read_are_reported(tmp_path: Path) -> None:
+    webs = [WEB | {A: urlset(*(f"{SITE}/{number}" for number in range(count))).encode()} for count in (30, 10)]
+    found, summary = audited(tmp_path, ["change/mass-removal"], *webs, skip="b.xml")
+    assert [one.message for one in found] == ["20 URLs removed since the last run (67%)"]
+    assert summary.partly_checked_by_reason == {MAY_BE_LISTED: ["change/mass-removal"]}
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons"), [pytest.param(503, [UNREAD_NAMES], id="fails"), pytest.param(404, [], id="absent")]
+)
+def test_a_document_that_robots_txt_names_may_be_an_index(status: int, reasons: list[str], tmp_path: Path) -> None:
+    web: Web = {ROBOTS: WEB[ROBOTS], INDEX: status, USUAL: WEB[A]}
+    found, summary = audited(tmp_path, ["site/not-in-robots"], web)
+    assert [one.sitemap for one in found] == ([] if reasons else [USUAL])
+    assert [one.reason for one in summary.not_checked] == reasons
+
+
+def test_a_sitemap_may_be_named_by_an_index_that_is_skipped(tmp_path: Path) -> None:
+    other = f"{SITE}/j.xml"
+    before = WEB | {ROBOTS: robots(INDEX, other).encode(), other: index(A).encode()}
+    after = before | {INDEX: index(A).encode(), other: index(A, B).encode()}
+    found, summary = audited(tmp_path, ["sitemap/unlisted"], before, after, skip="j.xml")
+    assert (found, [one.reason for one in summary.not_checked]) == ([], [UNREAD_NAMES])
+
+
+def test_a_run_that_requests_only_feeds_does_not_know_that_there_is_no_sitemap(tmp_path: Path) -> None:
+    found, summary = audited(tmp_path, ["site/no-sitemap"], WEB, WEB, last={"feeds_only": "yes"})
+    assert (found, [one.reason for one in summary.not_checked]) == ([], [MAY_BE_LISTED])
+
+
+def test_the_totals_say_that_the_audit_is_partial(tmp_path: Path) -> None:
+    _, summary = audited(tmp_path, ["url/fragment"], WEB, skip="b.xml")
+    assert summary.in_words() == (
+        f"{SITE}: no findings in 2 URLs of 3 documents (1 listed document not requested, so the audit is partial); "
+        "crawl export: 1 of 2 listed URLs; rules passed: 1, not checked: 0"
+    )
+    summary.unread = 2
+    assert " (2 not read completely, 1 listed document not requested, so the audit is partial)" in summary.in_words()
