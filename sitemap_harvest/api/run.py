@@ -11,7 +11,7 @@ from typing import Any
 
 from sitemap_harvest.api.crawl_process import packed, run_job
 from sitemap_harvest.api.result import HarvestProcessError, HarvestResult, ResultFolder
-from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_store
+from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_filters, check_store
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -50,6 +50,7 @@ def harvest(
     config = RunConfig.of(given)
     for note in notes_on(given, arguments):
         logger.info("%s", note)
+    check_filters(config)
     check_store(config, config.store or HarvestSettings.from_settings(options).store)
     if config.consumer is not None:
         message = "argument consumer: a result is temporary, and is no delivery; use baseline, or a run with an output"

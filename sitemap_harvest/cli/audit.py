@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sitemap_harvest.cli import audit_export, audit_reports, crawl, output, spider_options
 from sitemap_harvest.cli.audit_findings import audit_sites
 from sitemap_harvest.config import value_parsers
-from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_details
+from sitemap_harvest.config.arguments import ARGUMENTS, URL_FILTERS, RunConfig, check_details, check_filters
 from sitemap_harvest.config.named_targets import TARGET, arguments_of
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -78,7 +78,9 @@ def add_options(parser: ActionParser) -> None:
     output.add_output(parser)
     audit_reports.add_report(parser)
     parser.add_argument("--emit", help=argparse.SUPPRESS)  # which explains itself
-    spider_options.add_arguments(parser, but={"store", "at", "probe", "probe_seed", "details", "emit"})
+    spider_options.add_arguments(
+        parser, but={"store", "at", "probe", "probe_seed", "details", "emit"}, hidden=URL_FILTERS
+    )
 
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
@@ -190,7 +192,8 @@ def _crawl(
         if "root" not in given:
             raise ArgumentError("--at", opts.at, "given with --store", message=f"--at {opts.at}: it needs --store")
         given["at"] = opts.at  # of an archive
-    config = RunConfig.of(arguments_of(opts.targets, given), needs_target=False)
+    config = RunConfig.of(arguments_of(opts.targets, given | {"emit": "findings"}), needs_target=False)
+    check_filters(config)
     if not config.candidates:
         message = f"nothing to audit: give {TARGET}; or --store S to audit stored snapshots"
         raise ArgumentError("TARGET", None, TARGET, message=message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import SUPPRESS
 from typing import TYPE_CHECKING
 
 from scrapy.utils.conf import arglist_to_dict
@@ -26,8 +27,11 @@ NOTE = (
 """The part of the help that explains these options."""
 
 
-def add_arguments(parser: ActionParser, *, but: Collection[str] = ()) -> None:
-    """Add an option for each argument, except those that the action has its own option for."""
+def add_arguments(parser: ActionParser, *, but: Collection[str] = (), hidden: Collection[str] = ()) -> None:
+    """Add an option for each argument, except those that the action has its own option for.
+
+    The help has no *hidden* options: the action refuses them with a reason.
+    """
     for title, arguments in ARGUMENT_GROUPS.items():
         group = parser.add_argument_group(title)
         for name in [one for one in arguments if one not in but]:
@@ -35,12 +39,13 @@ def add_arguments(parser: ActionParser, *, but: Collection[str] = ()) -> None:
             if is_switch := argument.value == YES_OR_NO:
                 parser.switches.add(option)
             default = f" (default: {argument.default})" if argument.default and not is_switch else ""
+            text = f"{argument.help.removeprefix('yes: ')}{default}"
             group.add_argument(
                 option,
                 dest=_DEST.format(name),
                 action="append",
                 metavar=f"[{YES_OR_NO}]" if is_switch else argument.value,
-                help=f"{argument.help.removeprefix('yes: ')}{default}",
+                help=SUPPRESS if name in hidden else text,
             )
 
 

@@ -168,6 +168,8 @@ ARGUMENT_GROUPS = {
 """The arguments of ``scrapy crawl sitemap -a name=value``, and options of the command, by the title of their group."""
 
 ARGUMENTS = {name: argument for group in ARGUMENT_GROUPS.values() for name, argument in group.items()}
+URL_FILTERS = tuple(name for name in ARGUMENT_GROUPS["Filters"] if name not in {"follow", "skip", "limit"})
+"""The arguments that select URLs rather than documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +289,19 @@ def check_details(names: Collection[str], option: str = "argument details") -> t
             raise ArgumentError("details", name, "a rule", message=f"{option}: {name!r}: {no_such_rule(name)}")
         rules.update(dict.fromkeys(found))
     return tuple(rules)
+
+
+def check_filters(config: RunConfig) -> None:
+    """Raise :exc:`ArgumentError` if *config* selects URLs of a run that emits none, only the results of an audit."""
+    if not config.audits or "urls" in config.emit:
+        return
+    for name in URL_FILTERS:
+        if (value := config.recorded.get(name)) is not None:
+            message = (
+                f"argument {name}={value!r} has no effect: an audit checks every URL of the sitemaps that it reads; "
+                "to audit a section, choose its sitemaps with follow=REGEX or skip=REGEX"
+            )
+            raise ArgumentError(name, value, "omitted in an audit", message=message)
 
 
 def check_store(config: RunConfig, store: str | None) -> None:

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
+from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_filters
 from sitemap_harvest.errors import ArgumentError, probably_meant
 from sitemap_harvest.integration.spider_attributes import OWN_NAME
 from sitemap_harvest.page_visits.page_rules import visits_pages
@@ -64,7 +64,10 @@ class SpiderArguments:
             given = {name: value for name, value in given.items() if name not in _TARGETS}
         arguments: dict[str, Any] = {"emit": "none"} if visits_pages(spider) else {}
         arguments |= {**_defaults(spider, given), **given, **self.unusable}
-        return RunConfig.of(arguments, needs_target=spider.refuses_unknown_arguments)
+        config = RunConfig.of(arguments, needs_target=spider.refuses_unknown_arguments)
+        if not visits_pages(spider):  # filters select the pages
+            check_filters(config)
+        return config
 
     def complaints(self, spider: type[SitemapAttributes]) -> list[str]:
         """Return a line for each attribute that is probably a misspelt argument of the package."""

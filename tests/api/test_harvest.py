@@ -193,6 +193,12 @@ def test_values_of_python_types_are_accepted(site: Site) -> None:
         pytest.param("a.example", {"since": "7"}, "argument since='7': it must be a date", id="value"),
         pytest.param("a.example", {"limit": 10.0}, "argument limit=10.0: it must be a whole number", id="float"),
         pytest.param("a.example", {"force": True}, "argument force='yes': it requires a store", id="no-store"),
+        pytest.param(
+            "a.example",
+            {"since": "7d", "emit": "findings"},
+            "argument since='7d' has no effect: an audit checks every URL",
+            id="filter-of-an-audit",
+        ),
         pytest.param("a.example", {"root": "nowhere"}, "argument root='nowhere': it must be an existing", id="folder"),
         pytest.param("a.example", {"store": "x", "consumer": "c", "emit": "changes"}, "no delivery", id="consumer"),
     ],

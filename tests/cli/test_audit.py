@@ -329,6 +329,12 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         ),
         pytest.param([SITE, "--since", "7d"], "--store audits stored snapshots, so --since has", id="option"),
         pytest.param(
+            ["https://c.example", "--prefix", "/blog/"],
+            "--prefix '/blog/' has no effect: an audit checks every URL of the sitemaps that it reads; "
+            "to audit a section, choose its sitemaps with --follow REGEX or --skip REGEX\n",
+            id="filter-of-urls",
+        ),
+        pytest.param(
             [SITE, "--probe", "1", "-a", "probe=2"], "--probe 1 and -a probe=2 contradict each other", id="probe-twice"
         ),
         pytest.param([SITE, "--details", "url/fragment"], "--details url/fragment: it needs -O FILE", id="no-output"),

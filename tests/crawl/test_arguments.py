@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.spiders.harvest import HarvestSpider
-from sitemap_harvest.spiders.sitemap import ChangesSpider, SitemapSpider
+from sitemap_harvest.spiders.sitemap import AuditSpider, ChangesSpider, SitemapSpider
 from tests.site import index, robots, urlset
 
 
@@ -124,6 +126,33 @@ def test_an_argument_without_a_value_is_an_error(name, value):
 
 class Own(HarvestSpider):
     name = "own"
+
+
+class Visiting(HarvestSpider):
+    name = "visiting"
+
+    def parse(self, response, entry):
+        """Take a page."""
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("spider", "arguments", "is_refused"),
+    [
+        pytest.param(AuditSpider, {"prefix": "/blog/"}, True, id="audit"),
+        pytest.param(AuditSpider, {"emit": "urls,findings", "prefix": "/blog/"}, False, id="audit-with-urls"),
+        pytest.param(AuditSpider, {"follow": "blog", "limit": "1", "scope": "mark"}, False, id="no-filter-of-urls"),
+        pytest.param(SitemapSpider, {"emit": "trust", "since": "7d"}, True, id="trust"),
+        pytest.param(SitemapSpider, {"prefix": "/blog/"}, False, id="no-audit"),
+        pytest.param(Visiting, {"emit": "findings", "prefix": "/blog/"}, False, id="of-pages"),
+    ],
+)
+def test_filters_of_urls_are_errors_if_they_have_no_effect(spider, arguments, is_refused):
+    made = spider(site="a.example", **arguments)
+    with (
+        pytest.raises(ArgumentError, match="has no effect: an audit checks every URL") if is_refused else nullcontext()
+    ):
+        made._harvest._given.config_for(made)
 
 
 @pytest.mark.quick
