@@ -5,6 +5,7 @@ Specification: https://arrow.apache.org/adbc/
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.databases.database import Rows
     from sitemap_harvest.databases.location import DatabaseLocation
+
+_STATEMENT = re.compile(
+    r"Failed to execute query '.*': (?=ERROR:)|(?<!prepare)(?<!step) query(?: was)?: .*", re.IGNORECASE
+)
 
 
 class AdbcDatabase(SqlDatabase):
@@ -49,6 +54,7 @@ class AdbcDatabase(SqlDatabase):
         except adbc_driver_manager.Error as error:
             words = " ".join(str(error).split())
             words = words.partition("[libpq] ")[2] or words  # before it is the kind of the error, such as IO
+            words = _STATEMENT.sub("", words)
             raise DatabaseError(f"{without_login(self.location.address)}: {words}") from error
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:

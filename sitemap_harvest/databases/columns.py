@@ -9,8 +9,10 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.export import json_values
 
-_NUL_IN_JSON = r"\u0000"
-_JSON_ESCAPE = re.compile(r"\\(?:u0000|.)", re.DOTALL)  # each one from its start: a backslash is escaped itself
+_REFUSED_IN_JSON = r"\\u(?:0000|[dD][89a-fA-F])"  # or a backslash, which is escaped itself, before such letters
+_JSON_ESCAPE = re.compile(  # in the group those that stay: all but NUL, and of surrogates only pairs
+    r"(\\[^u]|\\u(?!0000|[dD][89a-fA-F])|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u...."
+)
 
 
 def is_json(kind: pa.DataType) -> bool:
@@ -27,15 +29,18 @@ def json_text(column: pa.Array) -> pa.StringArray:
     return pc.if_else(column.is_valid(), json_values(column), None)
 
 
-def without_nul(texts: pa.StringArray, *, is_json: bool = False) -> tuple[pa.StringArray, int]:
-    """Return *texts* with U+FFFD in place of each NUL character, and how many texts had one."""
-    nul = _NUL_IN_JSON if is_json else "\0"
-    mask = pc.fill_null(pc.match_substring(texts, nul), fill_value=False)
+def without_refused(texts: pa.StringArray, *, is_json: bool = False) -> tuple[pa.StringArray, int]:
+    """Return *texts* with U+FFFD in place of NUL and of halves of surrogate pairs, and how many texts had one.
+
+    Only JSON can have halves of surrogate pairs.
+    """
+    refused = pc.match_substring_regex(texts, _REFUSED_IN_JSON) if is_json else pc.match_substring(texts, "\0")
+    mask = pc.fill_null(refused, fill_value=False)
     if not mask.true_count:
         return texts, 0
     if not is_json:
-        return pc.replace_substring(texts, nul, "\ufffd"), mask.true_count
+        return pc.replace_substring(texts, "\0", "\ufffd"), mask.true_count
     old = texts.filter(mask).to_pylist()
-    new = [_JSON_ESCAPE.sub(lambda found: "\ufffd" if found[0] == nul else found[0], text) for text in old]
+    new = [_JSON_ESCAPE.sub(lambda found: found[1] or "\ufffd", text) for text in old]
     count = sum(one != other for one, other in zip(old, new, strict=True))
     return pc.replace_with_mask(texts, mask, pa.array(new, pa.string())), count

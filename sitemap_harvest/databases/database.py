@@ -53,6 +53,8 @@ class Database(ABC):
 
     has_transactions = True
     """Whether a transaction writes several tables; else each table is written for itself."""
+    has_case = True
+    """Whether names that differ in case only are different names."""
 
     def __init__(self, location: DatabaseLocation) -> None:
         """Open the database, or create its file. Raises :exc:`DatabaseError`."""
@@ -74,6 +76,17 @@ class Database(ABC):
             self._missing(table, existing, schema)
             if self.location.mode is Mode.UPSERT:
                 self._key(name, schema)
+            given = {self._folded(column) for column in schema.names}
+            for column in self._required(table) if existing else ():
+                if self._folded(column) not in given:
+                    raise DatabaseError(
+                        f"{self._shown(table)}: the column {column} cannot be null, and the rows lack it; "
+                        "change the column, or write to another table"
+                    )
+
+    @abstractmethod
+    def try_out(self, tables: Mapping[str, pa.Schema]) -> None:
+        """Raise :exc:`DatabaseError` if the database does not take rows of *tables*. Changes nothing."""
 
     def exists(self, name: str) -> bool:
         """Whether there is a table *name*."""
@@ -102,9 +115,10 @@ class Database(ABC):
     def _missing(self, table: str, existing: Mapping[str, str], schema: pa.Schema) -> list[pa.Field]:
         """Return the fields that an *existing* table lacks. Raises :exc:`DatabaseError` if one has another type."""
         lacking = []
+        types = {self._folded(name): kind for name, kind in existing.items()}
         for field in schema if existing else ():
             wanted = self._type(field.type)
-            if (found := existing.get(field.name)) is None:
+            if (found := types.get(self._folded(field.name))) is None:
                 lacking.append(field)
             elif not self._is_same(found, wanted):
                 raise DatabaseError(
@@ -112,6 +126,9 @@ class Database(ABC):
                     "change the column, or write to another table"
                 )
         return lacking
+
+    def _folded(self, name: str) -> str:
+        return name if self.has_case else name.lower()
 
     def _is_same(self, found: str, wanted: str) -> bool:
         """Whether a column of the type *found* takes values for one of the type *wanted*."""
@@ -123,8 +140,8 @@ class Database(ABC):
     def _shown(self, table: str) -> str:
         return f"the table {self.location.schema + '.' if self.location.schema else ''}{table}"
 
-    @staticmethod
-    def _quote(name: str) -> str:
+    @classmethod
+    def _quote(cls, name: str) -> str:
         """Return *name* as SQL quotes identifiers. Raises :exc:`DatabaseError`."""
         if not name or "\0" in name:
             raise DatabaseError(f"{name!r} cannot be the name of a table or a column")
@@ -167,6 +184,10 @@ class Database(ABC):
     @abstractmethod
     def _columns(self, table: str) -> dict[str, str]:
         """Return the types of the columns of *table* by name; none if there is no such table."""
+
+    @abstractmethod
+    def _required(self, table: str) -> list[str]:
+        """Return the columns of *table* that each new row must have a value for."""
 
 
 @contextmanager

@@ -77,6 +77,9 @@ class DeltaFolder(Database):
             if table is not None:
                 self._check_rules(table, schema, self._shown(address))
 
+    def try_out(self, tables: Mapping[str, pa.Schema]) -> None:
+        """Do nothing: a commit could not be rolled back."""
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Do nothing: each table has commits of its own."""
@@ -109,8 +112,6 @@ class DeltaFolder(Database):
         names = {name.lower(): name for name in schema.names}
         for field in table.schema().fields:
             name = names.get(field.name.lower())
-            if name is None and not field.nullable:
-                raise DatabaseError(f"{shown}: the column {field.name} cannot be null, and the rows lack it")
             if name not in {None, field.name}:
                 raise DatabaseError(f"{shown} has a column {field.name}, so it cannot have the column {name}")
 
@@ -216,6 +217,10 @@ class DeltaFolder(Database):
     def _columns(self, table: str) -> dict[str, str]:
         opened = self._opened(table)
         return {} if opened is None else {field.name: _type_text(field.type) for field in opened.schema().fields}
+
+    def _required(self, table: str) -> list[str]:
+        opened = self._opened(table)
+        return [] if opened is None else [field.name for field in opened.schema().fields if not field.nullable]
 
     def _opened(self, address: str) -> DeltaTable | None:
         """Return the table at *address*; ``None`` if there is none. Raises :exc:`DatabaseError`."""

@@ -27,17 +27,28 @@ _TYPES = {
     pa.bool_(): "BOOLEAN",
     pa.null(): "VARCHAR",
 }
+_CONFIG: dict[str, Any] = {
+    # One thread, and some memory beyond which it writes to disk: a crawl may run beside others.
+    "threads": 1,
+    "memory_limit": "256MB",
+    "autoinstall_known_extensions": False,  # it would download one to open a file of SQLite
+}
+_COLUMNS = (
+    "from information_schema.columns where table_catalog = current_catalog() "
+    "and lower(table_name) = lower(?) and lower(table_schema) = lower(?)"
+)
 
 
 class DuckDbFile(SqlDatabase):
     """A file that only this process can open at the same time."""
 
+    has_case = False
+
     def __init__(self, location: DatabaseLocation) -> None:
         """Open the file. Raises :exc:`DatabaseError`."""
         super().__init__(location)
         with self._errors():
-            # One thread, and some memory beyond which it writes to disk: a crawl may run beside others.
-            self._connection = duckdb.connect(location.address, config={"threads": 1, "memory_limit": "256MB"})
+            self._connection = duckdb.connect(location.address, config=_CONFIG)
             self._connection.execute("set timezone = 'UTC'")
         query = "select path from duckdb_databases() where database_name = current_database()"
         if self._query(query, []) == [(None,)]:  # it opens JSON, CSV and Parquet files too, and would write to memory
@@ -79,13 +90,15 @@ class DuckDbFile(SqlDatabase):
 
     def _columns(self, table: str) -> dict[str, str]:
         return dict(
-            self._query(
-                "select column_name, data_type from information_schema.columns "
-                "where table_catalog = current_catalog() and table_name = ? and table_schema = coalesce(?, 'main') "
-                "order by ordinal_position",
-                [table, self.location.schema],
-            )
+            self._query(f"select column_name, data_type {_COLUMNS} order by ordinal_position", self._names(table))
         )
+
+    def _required(self, table: str) -> list[str]:
+        query = f"select column_name {_COLUMNS} and is_nullable = 'NO' and column_default is null"
+        return [name for (name,) in self._query(query, self._names(table))]
+
+    def _names(self, table: str) -> list[str]:
+        return [table, self.location.schema or "main"]
 
     def _lock(self, table: str) -> None:  # noqa: ARG002 - the whole file is locked while it is open
         if self.location.schema:

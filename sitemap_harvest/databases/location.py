@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import quote, unquote, unquote_plus, urlencode, urlsplit
 
 from sitemap_harvest.errors import DatabaseError, there_is_no
 from sitemap_harvest.redact import without_login
@@ -79,17 +79,16 @@ def parse_location(uri: str, kind: str = "", *, default: Mode) -> DatabaseLocati
     if found not in KINDS:
         message = f"the kind of the database is unknown; it must be one of {', '.join(KINDS)}, as in {shown}:sqlite"
         raise DatabaseError(f"{shown}: {message}")
+    if found == "postgresql":
+        _check_server(base, query, shown)
     given, others = _parameters(query, shown)
     if found == "postgresql":
-        address = _server(base, others, shown)
+        address = f"postgresql:{base.partition(':')[2]}{'?' if others else ''}{urlencode(others, quote_via=quote)}"
     elif others:
         raise DatabaseError(f"{shown}: {there_is_no('parameter', next(iter(others)), _OWN)}")
     else:
         address = base if is_path else _path(base)
-        if address != without_login(address):
-            raise DatabaseError(f"{shown}: remove the credentials, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-        if not address:
-            raise DatabaseError(f"{shown}: the path of the file is missing, as in {found}:///data/urls.{found}")
+        _check_path(address, found, shown)
     names = _names(given, found, shown)
     mode = given.get("mode", default)
     if mode not in tuple(Mode):
@@ -121,25 +120,38 @@ def _parameters(query: str, shown: str) -> tuple[dict[str, str], dict[str, str]]
     """Return the parameters of *query* that are ours, and the others."""
     own: dict[str, str] = {}
     others: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        into = own if name in _OWN else others
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        into, value = (own, unquote_plus(value)) if name in _OWN else (others, unquote(value))  # as libpq does
         if name in into:
             raise DatabaseError(f"{shown}: the parameter {name} is given twice")
         into[name] = value
     return own, others
 
 
-def _server(base: str, others: dict[str, str], shown: str) -> str:
-    """Return the URI for libpq, with the parameters that are its own."""
+def _check_server(base: str, query: str, shown: str) -> None:
+    """Raise :exc:`DatabaseError` if the URI of a server is invalid, or has a password."""
     if "//" not in base:
         raise DatabaseError(f"{shown}: it must begin with postgresql://, as in postgresql://me@localhost/seo")
-    if urlsplit(base).password or "password" in others:
+    try:
+        has_password = bool(urlsplit(base).password) or "password" in unquote(query).lower()  # or sslpassword
+    except ValueError as error:
+        raise DatabaseError(f"{shown}: {error}") from error
+    if has_password:
         raise DatabaseError(
             f"{shown.partition('?')[0]}: remove the password, which logs would show; set the environment variable "
             "PGPASSWORD, or write it to ~/.pgpass"
         )
-    parts = urlsplit(base)
-    return f"postgresql://{parts.netloc}{parts.path}{'?' if others else ''}{urlencode(others)}"
+
+
+def _check_path(path: str, kind: str, shown: str) -> None:
+    """Raise :exc:`DatabaseError` if *path* is not that of a file, or has credentials."""
+    if path != without_login(path):
+        raise DatabaseError(f"{shown}: remove the credentials, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    if not path:
+        raise DatabaseError(f"{shown}: the path of the file is missing, as in {kind}:///data/urls.{kind}")
+    if "\0" in path or path.startswith(":memory:"):  # which would be gone with the process
+        raise DatabaseError(f"{shown}: it must be the path of a file")
 
 
 def _path(base: str) -> str:

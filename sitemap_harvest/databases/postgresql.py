@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped]  # it has no types
 
 from sitemap_harvest.databases.adbc import AdbcDatabase
-from sitemap_harvest.databases.columns import is_json, json_text, without_nul
+from sitemap_harvest.databases.columns import is_json, json_text, without_refused
 from sitemap_harvest.databases.sql_database import LOCK_SECONDS
+from sitemap_harvest.errors import DatabaseError
 
 if TYPE_CHECKING:
     from sitemap_harvest.databases.database import Database
@@ -30,13 +31,15 @@ _TYPES = {
     pa.null(): "text",
 }
 _LONG = frozenset({"key"})
+_MOST_NAME_BYTES = 63
+_COLUMNS = "from information_schema.columns where table_name = $1 and table_schema = coalesce($2, current_schema())"
 _JSONB_VERSION = "\x01"  # its binary format is a version and the text, so that a column of texts can be copied into it
 
 
 class PostgresqlServer(AdbcDatabase):
     """A database of a PostgreSQL server."""
 
-    _nul_texts = 0
+    _replaced_texts = 0
 
     def _connected(self) -> Any:
         return dbapi.connect(self.location.address)
@@ -50,29 +53,36 @@ class PostgresqlServer(AdbcDatabase):
         if pa.types.is_null(column.type):
             return column.cast(pa.string())
         if is_json(column.type):
-            text, nul = without_nul(json_text(column), is_json=True)
+            text, replaced = without_refused(json_text(column), is_json=True)
             text = pc.binary_join_element_wise(_JSONB_VERSION, text, "")
         elif pa.types.is_string(column.type):
-            text, nul = without_nul(column)
+            text, replaced = without_refused(column)
         else:
             return column
-        self._nul_texts += nul
+        self._replaced_texts += replaced
         return text
 
     def _columns(self, table: str) -> dict[str, str]:
-        return dict(
-            self._query(
-                "select column_name::text, data_type::text from information_schema.columns "
-                "where table_name = $1 and table_schema = coalesce($2, current_schema()) order by ordinal_position",
-                [table, self.location.schema],
-            )
-        )
+        query = f"select column_name::text, data_type::text {_COLUMNS} order by ordinal_position"
+        return dict(self._query(query, [table, self.location.schema]))
+
+    def _required(self, table: str) -> list[str]:
+        query = f"select column_name::text {_COLUMNS} and is_nullable = 'NO' and column_default is null"
+        generated = "and is_identity = 'NO' and is_generated = 'NEVER'"
+        return [name for (name,) in self._query(f"{query} {generated}", [table, self.location.schema])]
+
+    @classmethod
+    def _quote(cls, name: str) -> str:
+        if len(name.encode(errors="replace")) > _MOST_NAME_BYTES:  # the server would cut it
+            raise DatabaseError(f"{name!r} is too long for the name of a table or a column of PostgreSQL")
+        return super()._quote(name)
 
     def _lock(self, table: str) -> None:
         self._execute(f"set local lock_timeout = '{LOCK_SECONDS}s'")
         self._query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [f"sitemap_harvest {self._quoted(table)}"])
-        if self.location.schema:
-            self._execute(f"create schema if not exists {self._quote(self.location.schema)}")
+        schema = self.location.schema  # "if not exists" would need the right to create one, even if it exists
+        if schema and not self._query("select 1 from pg_namespace where nspname = $1", [schema]):
+            self._execute(f"create schema {self._quote(schema)}")
 
     def _create_index(self, table: str, column: str) -> None:
         # An index of long texts must be a hash index: others refuse texts of more than 2,704 bytes.
@@ -81,9 +91,11 @@ class PostgresqlServer(AdbcDatabase):
 
     def _commit(self) -> None:
         super()._commit()
-        if self._nul_texts:
+        if self._replaced_texts:
             logger.warning(
-                "PostgreSQL cannot store NUL characters: %s texts have U+FFFD in their place", f"{self._nul_texts:,}"
+                "PostgreSQL cannot store NUL characters and halves of surrogate pairs: "
+                "%s texts have U+FFFD in their place",
+                f"{self._replaced_texts:,}",
             )
 
 

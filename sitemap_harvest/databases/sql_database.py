@@ -58,8 +58,30 @@ class SqlDatabase(Database):
         with raising_as_it_was(rows) as watched:
             return self._write(name, watched)
 
+    def try_out(self, tables: Mapping[str, pa.Schema]) -> None:
+        """Insert no rows into *tables*, and roll back: there may be no rights, or a view of the same name."""
+        self._begin()
+        try:
+            for name, schema in tables.items():
+                self._prepare(name, schema)
+                reader = pa.RecordBatchReader.from_batches(self._schema(schema), ())
+                self._insert(self._named(name), reader)
+        finally:
+            self._roll_back()
+
     def _write(self, name: str, rows: Rows) -> int:
-        table, schema = self._named(name), rows.schema
+        table = self._named(name)
+        is_new = self._prepare(name, rows.schema)
+        if not is_new and rows.replaced is not None:
+            self._delete(self._quoted(table), rows.replaced)
+        written = self._insert_new(name, rows, is_new=is_new)
+        for column in rows.indexed if is_new else ():
+            self._create_index(table, column)
+        return written
+
+    def _prepare(self, name: str, schema: pa.Schema) -> bool:
+        """Lock the table *name*, and create it or its missing columns; return whether it is new."""
+        table = self._named(name)
         self._lock(table)
         self.check({name: schema})
         quoted, existing = self._quoted(table), self._columns(table)
@@ -67,18 +89,13 @@ class SqlDatabase(Database):
             added = self._missing(table, existing, schema)
             for field in added:
                 self._execute(f"alter table {quoted} add column {self._definition(field)}")
-            if rows.replaced is not None:
-                self._delete(quoted, rows.replaced)
         else:
             added = list(schema)
             self._execute(f"create table {quoted} ({', '.join(map(self._definition, schema))})")
             self._comment(f"table {quoted}", schema.metadata)
         for field in added:
             self._comment(f"column {quoted}.{self._quote(field.name)}", field.metadata)
-        written = self._insert_new(name, rows, is_new=not existing)
-        for column in () if existing else rows.indexed:
-            self._create_index(table, column)
-        return written
+        return not existing
 
     def _insert_new(self, name: str, rows: Rows, *, is_new: bool) -> int:
         """Insert *rows* as the mode of the location says."""

@@ -5,6 +5,7 @@ Documentation: https://www.sqlite.org/docs.html
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,20 +14,31 @@ from adbc_driver_sqlite import dbapi
 from sitemap_harvest.databases.adbc import AdbcDatabase
 from sitemap_harvest.databases.columns import is_json, json_text
 from sitemap_harvest.databases.sql_database import LOCK_SECONDS
+from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.export import text_of
 
 if TYPE_CHECKING:
     from sitemap_harvest.databases.database import Database
     from sitemap_harvest.databases.location import DatabaseLocation
 
+_PARTS = {"INTEGER": ("INT",), "REAL": ("REAL", "FLOA", "DOUB"), "TEXT": ("CHAR", "CLOB", "TEXT")}
+
 
 class SqliteFile(AdbcDatabase):
     """A file that one program can write at a time; others wait."""
 
     has_comments = False
+    has_case = False
 
     def _connected(self) -> Any:
-        return dbapi.connect(self.location.address)
+        try:
+            return dbapi.connect(path := self.location.address)
+        except dbapi.Error as error:  # it says only that memory is missing
+            try:
+                Path(path).open("ab").close()
+            except OSError as reason:
+                raise DatabaseError(f"{path}: {reason.strerror}") from error
+            raise
 
     def _type(self, kind: pa.DataType) -> str:
         if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
@@ -45,6 +57,18 @@ class SqliteFile(AdbcDatabase):
 
     def _columns(self, table: str) -> dict[str, str]:
         return dict(self._query("select name, type from pragma_table_info(?) order by cid", [table]))
+
+    def _is_same(self, found: str, wanted: str) -> bool:
+        # It takes all types, in which it stores values in one of five ways: https://www.sqlite.org/datatype3.html
+        parts = _PARTS[wanted]
+        return not found or any(part in found.upper() for part in parts)
+
+    def _required(self, table: str) -> list[str]:
+        query = (
+            'select name from pragma_table_info(?) where "notnull" and dflt_value is null '
+            "and not (pk and type = 'INTEGER' collate nocase)"  # then it is the number of the row
+        )
+        return [name for (name,) in self._query(query, [table])]
 
     def _index(self, table: str, columns: list[str]) -> None:
         self._execute(f"create index temp.{table}_key on {table} ({', '.join(columns)})")

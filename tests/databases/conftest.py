@@ -41,7 +41,8 @@ def _empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         return
     yield (base := request.getfixturevalue("server"))
     with open_database(parse_location(base, default=Mode.APPEND)) as database:
-        found = database._query("select schemaname, tablename from pg_tables where schemaname !~ '^(pg_|info)'", [])  # type: ignore[attr-defined]
-        for schema, table in found:
-            database._execute(f"drop table {database._quote(schema)}.{database._quote(table)}")  # type: ignore[attr-defined]
+        found = database._query("select nspname::text from pg_namespace where nspname !~ '^(pg_|info)'", [])  # type: ignore[attr-defined]
+        for (schema,) in found:
+            database._execute(f"drop schema {database._quote(schema)} cascade")  # type: ignore[attr-defined]
+        database._execute("create schema public")  # type: ignore[attr-defined]
         database._commit()  # type: ignore[attr-defined]

@@ -45,6 +45,19 @@ def location(kind: str, address: str, **others: Any) -> DatabaseLocation:
             ),
             id="parameters-of-both",
         ),
+        pytest.param(
+            "postgresql:///seo?host=/run/pg&options=-c%20a=1&application_name=a+b&table=a+b",
+            "",
+            location(
+                "postgresql",
+                "postgresql:///seo?host=%2Frun%2Fpg&options=-c%20a%3D1&application_name=a%2Bb",
+                table="a b",
+            ),
+            id="parameters-as-libpq-decodes-them",
+        ),
+        pytest.param(
+            "postgresql://me@[::1]:5433/s", "", location("postgresql", "postgresql://me@[::1]:5433/s"), id="ipv6"
+        ),
     ],
 )
 def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
@@ -68,6 +81,9 @@ def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
         pytest.param("sqlite:u.db?partition=a", "the parameter partition is for Delta Lake", id="partition"),
         pytest.param("duckdb:u.db?key=site", "the parameter key is for mode=upsert", id="key"),
         pytest.param("postgresql:seo", "it must begin with postgresql://", id="no-host"),
+        pytest.param("postgresql://[::1/seo", "Invalid IPv6 URL", id="bracket"),
+        pytest.param("sqlite::memory:", "it must be the path of a file", id="memory"),
+        pytest.param("duckdb:///a%00b", "it must be the path of a file", id="nul-in-path"),
     ],
 )
 def test_wrong_uris(uri: str, message: str) -> None:
@@ -94,7 +110,15 @@ def test_kinds_by_names(output: str, kind: str) -> None:
     assert kind_of(output) == kind
 
 
-@pytest.mark.parametrize("uri", ["postgresql://me:hush@db/seo", "postgresql://db/seo?password=hush"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "postgresql://me:hush@db/seo",
+        "postgresql://db/seo?password=hush",
+        "postgresql://db/seo?sslpassword=hush",
+        "postgresql://db/seo?pass%77ord=hush&table=",
+    ],
+)
 def test_a_password_is_refused_and_not_shown(uri: str) -> None:
     with pytest.raises(DatabaseError) as raised:
         parse_location(uri, default=Mode.APPEND)

@@ -111,6 +111,7 @@ class DatabaseStorage:
         self._check_kinds(tables)
         with open_database(self.location) as database:
             database.check(tables)
+            database.try_out(tables)
 
     def open(self, spider: Spider) -> RowFiles:
         """Return the files for the rows."""
