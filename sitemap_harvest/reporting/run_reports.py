@@ -135,7 +135,7 @@ class RunReports:
         logging.root.removeHandler(self._errors)
 
     def _watched(self) -> dict[FeedSlot, bool]:
-        """Return whether each output is stored; empty for a feed exporter from another package."""
+        """Return whether all of each output is stored; empty for a feed exporter from another package."""
         with suppress(RuntimeError):  # Scrapy could not create the extensions
             if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
                 return exporter.outputs

@@ -10,6 +10,7 @@ import sys
 import time
 from datetime import datetime, timedelta
 
+import pyarrow.parquet as pq
 import pytest
 from itemadapter import ItemAdapter
 
@@ -17,7 +18,7 @@ from sitemap_harvest import __version__
 from sitemap_harvest.model.run import RunReport
 from tests import forked
 from tests.crawl.crawling import HERE
-from tests.site import Manner, Page, index, robots, urlset
+from tests.site import Manner, Page, index, numbered, robots, urlset
 from tests.snapshots.store.making import change_manifest
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -319,6 +320,31 @@ def test_a_failed_output_is_not_ok(serve, close, tmp_path):
     assert run.errors
     assert record["outputs"] == [feed("urls", 3000), {"uri": "tests.crawl.parts:no", "items": 3000, "ok": False}]
     assert record["verdict"] == "partly-failed"
+
+
+@pytest.mark.parametrize("way", ["auto", "rows"])
+def test_an_output_that_lacks_rows_or_values_is_not_ok(serve, close, tmp_path, way):
+    pages = numbered(3)
+    site = serve({**dict.fromkeys(pages, "A page"), "/s.xml": urlset(*pages)})
+    names = ("mix.jsonl", "mix.csv", "mix.parquet", "mix.duckdb")
+    feeds = {f"{tmp_path}/{name}": {"format": name.rpartition(".")[2]} for name in names}
+    run, record = close(
+        spider="simplest",
+        sitemap=f"{site.url}/s.xml",
+        emit="urls",
+        feeds=feeds,
+        settings={"SITEMAP_HARVEST_ITEMS": way},
+        calm=False,
+    )
+    written = {output.pop("uri").removeprefix("FOLDER/"): output for output in record["outputs"]}
+    assert written == {
+        "mix.jsonl": {"items": 6, "ok": True},
+        "mix.csv": {"items": 6, "ok": False},
+        "mix.parquet": {"items": 3, "ok": False},
+        "mix.duckdb": {"items": 6, "ok": True},
+    }
+    assert run.stats["sitemap_harvest/lost_items_of_outputs"] == 3
+    assert pq.read_table(tmp_path / "mix.parquet").num_rows == 3
 
 
 def test_completeness_is_unknown_with_the_feed_exporter_of_scrapy(serve, close):

@@ -91,6 +91,11 @@ class BatchExporter(exporters.BaseItemExporter):
         if self.can_append:
             _end_cut_line(file, self.encoding)
 
+    @property
+    def has_all_values(self) -> bool:
+        """Whether the file has all values of the rows in it."""
+        return not self.left_out
+
     def export_item(self, item: Any) -> None:
         """Write *item*, possibly later: a batch, a row of one, or any other item."""
         is_batch = isinstance(item, Batch)
@@ -398,7 +403,7 @@ class ParquetExporter(TypedExporter):
 
     Row groups span batches and sitemaps. For items of other kinds, the first 1,000
     items determine the columns. A file contains one kind of items, that of the first
-    item: others are left out, which is logged.
+    item: others are lost.
     """
 
     def __init__(self, file: IO[bytes], **options: Any) -> None:
@@ -427,7 +432,10 @@ class ParquetExporter(TypedExporter):
             for name, out in self._names(batch).items()
         ]
         made = pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
-        self._keep(made, type(batch))
+        if self._writer is not None and made.schema != self._schema and type(batch) is not self._kind:
+            self._leave_out(batch, made.schema.names)
+        else:
+            self._keep(made, type(batch))
 
     def _keep(self, columns: pa.RecordBatch, kind: type[Batch[Any]] | None) -> None:
         """Keep *columns* for the next group of rows. *kind*: that of the rows; ``None`` for other items."""
@@ -435,9 +443,6 @@ class ParquetExporter(TypedExporter):
             self._kind = kind
         self._open(columns.schema)
         if columns.schema != self._schema:
-            if kind is not self._kind:
-                self._leave_out(columns.schema.names)
-                return
             columns = self._fitted({name: columns[name] for name in columns.schema.names}, self._schema)
         self._group.append(columns)
         self._group_rows += columns.num_rows
@@ -448,7 +453,10 @@ class ParquetExporter(TypedExporter):
         group, self._group, self._group_rows = self._group, [], 0
         self._writer.write_table(pa.Table.from_batches(group, self._schema))
 
-    def _leave_out(self, columns: Iterable[str]) -> None:
+    def _leave_out(self, item: Any, columns: Iterable[str]) -> None:
+        """Count *item*, or the rows of a batch, and log the first. *columns*: those it has."""
+        if self.lost is not None:
+            self.lost.add(item, TypeError("the file holds another kind of item"))
         if not self._has_left_out:
             self._has_left_out = True
             logger.error(
@@ -522,5 +530,5 @@ class ParquetExporter(TypedExporter):
             if item.keys() & set(schema.names) and all(item.get(name) is not None for name in needed):
                 fitting.append(item)
             else:
-                self._leave_out(item)
+                self._leave_out(item, item)
         return fitting

@@ -74,7 +74,9 @@ class FeedExporter(feedexport.FeedExporter):
             elif self._is_ours or options["format"] in COMPRESSIONS:
                 compress(uri, options)
         self.outputs: dict[feedexport.FeedSlot, bool] = {}
-        """Whether the first 50 outputs are stored."""
+        """Whether the first 50 outputs are stored with all rows and values."""
+        self._flawed: set[feedexport.FeedSlot] = set()
+        """Those that lack rows or values."""
         self._lost: dict[feedexport.FeedSlot, LostRows] = {}
         self._reported: set[tuple[str, str]] = set()
 
@@ -268,9 +270,6 @@ class FeedExporter(feedexport.FeedExporter):
                 if not isinstance(slot.storage, feedexport.StdoutFeedStorage):
                     _give_up(slot, f"{reason}{self._how_to_list_changes(slot)}")
                 return False
-            for name, values in getattr(slot.exporter, "left_out", {}).items():
-                counted, verb = ("1 value", "is") if values == 1 else (f"{values:,} values", "are")
-                logger.error("%s: %s of the field %s %s left out", slot.uri, counted, name, verb)
             self._report_missing(slot)
             file = self._get_file(slot)
             if not file.closed:  # some exporters close it
@@ -325,8 +324,14 @@ class FeedExporter(feedexport.FeedExporter):
             reason = "the new file cannot be written"
         if (lost := self._lost.pop(slot, None)) is not None and lost.count:
             self.is_whole = False
+            self._flawed.add(slot)
             lost.log(slot, self.crawler)
             slot.itemcount -= lost.count
+        for name, values in getattr(slot.exporter, "left_out", {}).items():
+            counted, verb = ("1 value", "is") if values == 1 else (f"{values:,} values", "are")
+            logger.error("%s: %s of the field %s %s left out", without_login(slot.uri), counted, name, verb)
+        if not getattr(slot.exporter, "has_all_values", True):
+            self._flawed.add(slot)
         return reason if slot.itemcount or is_empty else "none of its items can be written"
 
     def _report_missing(self, slot: feedexport.FeedSlot) -> None:
@@ -417,13 +422,13 @@ class FeedExporter(feedexport.FeedExporter):
             raise
 
     def _start_new_batch(self, *args: Any, **kwargs: Any) -> feedexport.FeedSlot:
-        """Open a file, and watch whether it is stored in the end: Scrapy does not tell."""
+        """Open a file, and watch whether all of it is stored in the end: Scrapy does not tell."""
         slot = super()._start_new_batch(*args, **kwargs)
         store = slot.storage.store
 
         async def watched(file: Any) -> None:
             await ensure_awaitable(store(file))
-            self.outputs[slot] = True
+            self.outputs[slot] = slot not in self._flawed
 
         if len(self.outputs) < MOST_OUTPUTS:
             with suppress(AttributeError):  # it has slots, so the attribute cannot be set

@@ -55,6 +55,11 @@ class XlsxExporter(TypedExporter):
         self._sheets: dict[object, Sheet] = {}
         self._others: dict[type, list[dict[str, Any]]] = {}
 
+    @property
+    def has_all_values(self) -> bool:
+        """Whether the workbook has all values of the rows in it."""
+        return super().has_all_values and not self._book.cut
+
     def finish_exporting(self) -> None:
         """Write the buffered rows, and the file. Raises :exc:`OSError`."""
         self._flush()
