@@ -81,6 +81,9 @@ class SnapshotSession:
         self.sites: dict[str, SiteSnapshot] = {}
         """The open sites, by root."""
         self._begun: set[str] = set()
+        self._damaged: set[str] = set()
+        """Sites whose killed run cannot be resumed."""
+        self._has_told = False  # of a site without a killed run
         self._published: dict[str, dict[str, KnownDocument]] = {}  # by site and key, where another site needs them
         self._looked_at = 0.0
         self.has_failed = False
@@ -125,13 +128,14 @@ class SnapshotSession:
             baseline=self._baseline(history),
             give_up=self.give_up,
         )
-        if self._config.resume and before is not None and not writer.kept and site.was_interrupted:
+        if self._config.resume and not writer.kept and history.site not in self._damaged:
+            is_first, self._has_told = not self._has_told, True
+            level = logging.INFO if site.was_interrupted or is_first else logging.DEBUG  # there may be a million sites
             logger.log(
-                logging.WARNING if len(self._config.candidates) == 1 else logging.INFO,
-                "%s: there is nothing to resume, because the interrupted run %s has stored what it read; "
-                "the documents that it did not read are requested first, and the others are checked for changes",
+                logging.WARNING if len(self._config.candidates) == 1 else level,
+                "%s: there is nothing to resume, because %s",
                 history.site,
-                before.run.id,
+                _why_not_resumed(before, was_interrupted=site.was_interrupted),
                 extra=fields("not-resumed", site=history.site),
             )
         return site
@@ -175,6 +179,7 @@ class SnapshotSession:
         try:
             return writer.take_over()
         except (*WRITE_ERRORS, StoreError) as error:
+            self._damaged.add(writer.history.site)
             logger.warning(
                 "The run %s cannot be resumed, so its documents are requested again: %s", writer.run_id, error
             )
@@ -398,3 +403,15 @@ def _is_left_out(row: SitemapRecord) -> bool:
     """
     is_other = row.left is not None or (row.found_by.is_guess and row.rows_from is None)
     return row.outcome in _NOT_REQUESTED and not row.complete and not is_other and not is_read_separately(row.reason)
+
+
+def _why_not_resumed(before: Snapshot | None, *, was_interrupted: bool) -> str:
+    """Return why no run can be resumed after the snapshot *before*, and what this run does."""
+    if before is None:
+        return "no run has saved documents of the site; all are requested"
+    if was_interrupted:
+        return (
+            f"the interrupted run {before.run.id} has stored what it read; "
+            "the documents that it did not read are requested first, and the others are checked for changes"
+        )
+    return f"no run after {before.run.id} has saved documents of the site; those of that run are checked for changes"

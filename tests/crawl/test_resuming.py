@@ -87,6 +87,7 @@ def test_a_damaged_interrupted_run_is_requested_again(killed, keep, damage):
     assert sorted(resumed.requests) == sorted(["/robots.txt", "/index.xml", *NAMES])
     assert resumed.locs == keep.locs(killed) == LOCS
     assert f"The run {folder.name} cannot be resumed, so its documents are requested again" in resumed.run.log
+    assert "there is nothing to resume" not in resumed.run.log
 
 
 def _write(folder, names, data):
@@ -96,8 +97,17 @@ def _write(folder, names, data):
 
 def test_resume_without_an_interrupted_run_is_an_ordinary_run(serve, keep):
     site = serve(pages())
-    assert keep(site, resume="yes").locs == LOCS
-    assert keep(site, resume="yes").changes == []
+    first, second = keep(site, resume="yes"), keep(site, resume="yes")
+    assert (first.locs, second.changes) == (LOCS, [])
+    why = f"WARNING: {site.url}: there is nothing to resume, because no run"
+    assert f"{why} has saved documents of the site; all are requested" in first.run.log
+    assert f"{why} after {first.summary['run']} has saved documents of the site; those of that run" in second.run.log
+
+
+def test_of_several_sites_without_an_interrupted_run_the_log_names_one(serve, keep):
+    sites = [serve(pages(), host=host) for host in ("127.0.0.1", "127.0.0.2")]
+    run = keep.crawl(sitemap=" ".join(f"{one.url}/index.xml" for one in sites), store=keep.folder, resume="yes")
+    assert run.log.count("there is nothing to resume") == 1
 
 
 def test_a_stopped_run_keeps_the_documents_it_has_read_and_the_known_ones(serve, keep):
