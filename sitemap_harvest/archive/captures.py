@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _TYPES = frozenset({"response", "revisit"})
+FETCH_ERROR = "fetchError"
+"""The first field of a metadata record that describes a request without a response."""
 _BLOCK = 64 * 1024
 _MOST_HEAD_BYTES = 1024 * 1024
 _CHUNK = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
@@ -83,6 +85,15 @@ class NoCaptureError(Exception):
     """An archive has no usable capture of a URL."""
 
 
+class FetchFailedError(NoCaptureError):
+    """An archive has no capture of a URL, but describes a request for it that got no response."""
+
+    def __init__(self, at: datetime, facts: dict[str, str]) -> None:
+        super().__init__("the request got no response")
+        self.at = at  #: When the request was sent, in UTC.
+        self.facts = facts  #: The fields of the record.
+
+
 class Captures:
     """The responses in WARC files, by URL and time."""
 
@@ -93,7 +104,7 @@ class Captures:
         """
         self._files = list(files)
         self._until = math.inf if until is None else until.timestamp()
-        self._undated = 0
+        self._undated = self.failures = 0
         keys, times, numbers, offsets = array("Q"), array("d"), array("I"), array("Q")
         for number, file in enumerate(self._files):
             for key, at, offset in self._scan(file):
@@ -108,15 +119,21 @@ class Captures:
         self._numbers, self._offsets = np.asarray(numbers)[order], np.asarray(offsets)[order]
 
     def __len__(self) -> int:
-        return len(self._keys)
+        """Return the number of captures; :attr:`failures` is that of requests without a response."""
+        return len(self._keys) - self.failures
 
     def find(self, url: str, most_bytes: int = 0) -> Capture:
         """Return the last capture of *url*, a revisit with the body that it refers to. Raises :exc:`NoCaptureError`.
 
-        A body is cut after *most_bytes* and one more, 0: is not.
+        A body is cut after *most_bytes* and one more, 0: is not. Without a capture, the
+        error describes the last request that failed, if the archive does.
         """
+        failure = None
         try:
             for record in self._records(url):
+                if record.rec_type == "metadata":
+                    failure = failure or _failure(record)
+                    continue
                 is_response = record.rec_type == "response"
                 found = _capture(record, most_bytes) if is_response else self._resolved(record, most_bytes)
                 if not found.status:
@@ -126,7 +143,7 @@ class Captures:
             raise NoCaptureError(f"its capture in the archive is damaged: {_words(error)}") from error
         except OSError as error:
             raise NoCaptureError(f"the archive cannot be read: {(error.strerror or str(error)).lower()}") from error
-        raise NoCaptureError("the archive has no capture of it")
+        raise failure or NoCaptureError("the archive has no capture of it")
 
     def last(self, url: str) -> Original | None:
         """Return the last whole response with status 200."""
@@ -191,17 +208,22 @@ class Captures:
     def _responses(self, stream: Slice) -> Iterator[tuple[int, float, int]]:
         iterator = _records_in(stream)
         for record in iterator:
+            begin = record.raw_stream.read(_BLOCK)
             while record.raw_stream.read(_BLOCK):
                 pass
             if not (_field(record, "Content-Length") or "").isdecimal() or record.raw_stream.limit:
                 raise ArchiveLoadFailed("a record is incomplete")
             url, profile = _url(record), _field(record, "WARC-Profile") or ""
             is_unknown = record.rec_type == "revisit" and profile and not profile.endswith(_PROFILES)
-            if record.rec_type not in _TYPES or is_unknown or not url.lower().startswith(("http:", "https:")):
+            is_failure = record.rec_type == "metadata" and begin.startswith(f"{FETCH_ERROR}:".encode())
+            if not url.lower().startswith(("http:", "https:")):
+                continue
+            if is_unknown or not (is_failure or record.rec_type in _TYPES):
                 continue
             if (at := _time(record)) is None:
                 self._undated += 1
             elif at.timestamp() <= self._until:
+                self.failures += is_failure
                 yield _hash(document_key(url)), at.timestamp(), iterator.get_record_offset()
 
 
@@ -250,6 +272,12 @@ def _capture(record: Any, most_bytes: int) -> Capture:
     if length.isdecimal() and int(length) > len(body) and not (is_chunked or is_encoded or found.status == 304):
         is_whole = False
     return replace(found, body=body, truncated=_truncated(record) or (None if is_whole else "disconnect"))
+
+
+def _failure(record: Any) -> FetchFailedError:
+    text: bytes = record.raw_stream.read(_BLOCK)
+    lines = (line.partition(": ") for line in text.decode(errors="replace").splitlines())
+    return FetchFailedError(_time(record) or datetime.now(UTC), {name: value for name, _, value in lines})
 
 
 def _head(stream: Any) -> tuple[int, list[tuple[str, str]]]:

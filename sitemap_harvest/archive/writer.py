@@ -76,7 +76,7 @@ class ArchiveWriter:
         self._max_bytes = max_bytes
         self._known: dict[str, Original] = {}
         self._lock = threading.Lock()
-        self._builder: Any = WARCWriter(BytesIO(), warc_version="WARC/1.1")
+        self._builder: Any = _Writer(BytesIO(), warc_version="WARC/1.1")
         self._file: BinaryIO | None = None
         self._number = 0
         self._info_id = ""
@@ -88,12 +88,32 @@ class ArchiveWriter:
             records = [response := self._response(exchange)]
             if exchange.sent is not None:
                 records.append(self._request(exchange, *exchange.sent, response))
-            file = self._file or self._next_file()
-            for record in records:
-                record.rec_headers.add_header("WARC-Warcinfo-ID", self._info_id)
-            self._append(file, *records)
-            if file.tell() >= self._max_bytes:
-                self._close()
+            self._add(*records)
+
+    def write_failure(self, url: str, at: datetime, facts: Mapping[str, str]) -> None:
+        """Append a record with *facts* about a request for *url*, sent at *at*, that got no response.
+
+        The first one is :data:`FETCH_ERROR`. Raises :exc:`OSError`; then the file ends before the record.
+        """
+        lines = (f"{name}: {' '.join(value.split())}\r\n" for name, value in facts.items())
+        block = "".join(lines).encode()
+        record = self._builder.create_warc_record(
+            without_user(url),
+            "metadata",
+            payload=BytesIO(block),
+            length=len(block),
+            warc_headers_dict={"WARC-Date": _date(at)},
+        )
+        with self._lock:
+            self._add(record)
+
+    def _add(self, *records: Any) -> None:
+        file = self._file or self._next_file()
+        for record in records:
+            record.rec_headers.add_header("WARC-Warcinfo-ID", self._info_id)
+        self._append(file, *records)
+        if file.tell() >= self._max_bytes:
+            self._close()
 
     def close(self) -> None:
         """Close the file, if there is one. Raises :exc:`OSError`."""
@@ -101,7 +121,7 @@ class ArchiveWriter:
             self._close()
 
     def _response(self, exchange: Exchange) -> Any:
-        fields = {"WARC-Date": datetime_to_iso_date(exchange.at.astimezone(UTC).replace(tzinfo=None), use_micros=True)}
+        fields = {"WARC-Date": _date(exchange.at)}
         if exchange.ip_address:
             fields["WARC-IP-Address"] = exchange.ip_address
         if exchange.truncated:
@@ -121,7 +141,7 @@ class ArchiveWriter:
         if exchange.status != 200 or not exchange.body or exchange.truncated:
             return record
         if (earlier := self._earlier(exchange.url)) is not None and earlier.digest == digest:
-            fields |= {"WARC-Payload-Digest": earlier.digest, "WARC-Truncated": "length"}  # its body is left out
+            fields |= {"WARC-Payload-Digest": digest, "WARC-Truncated": "length"}  # its body is left out
             return self._revisit("identical-payload-digest", exchange.url, earlier, fields, head)
         record_id = record.rec_headers.get_header("WARC-Record-ID")
         self._keep(Original(exchange.url, fields["WARC-Date"], record_id, digest))
@@ -180,7 +200,7 @@ class ArchiveWriter:
     def _append(self, file: BinaryIO, *records: Any) -> None:
         """Append *records*, each as a gzip member, or nothing."""
         members = BytesIO()
-        writer = WARCWriter(members)
+        writer = _Writer(members)
         for record in records:
             writer.write_record(record)
         data, begin = memoryview(members.getbuffer()), file.tell()
@@ -198,6 +218,10 @@ class ArchiveWriter:
             file.close()
             sync(file.name)
             sync(self._folder)
+
+
+class _Writer(WARCWriter):  # type: ignore[misc]  # warcio has no type hints
+    NO_PAYLOAD_DIGEST_TYPES = (*WARCWriter.NO_PAYLOAD_DIGEST_TYPES, "metadata")  # WARC defines no payload of it
 
 
 class _RecordHead(StatusAndHeaders):  # type: ignore[misc]  # warcio has no type hints
@@ -225,6 +249,11 @@ def _honest(exchange: Exchange) -> Headers:
     wrong = {b"transfer-encoding"} if is_right else {b"transfer-encoding", b"content-length"}
     headers = [(b"X-Crawler-" + name if name.lower() in wrong else name, value) for name, value in exchange.headers]
     return headers if is_right else [*headers, (b"Content-Length", length)]
+
+
+def _date(at: datetime) -> str:
+    date: str = datetime_to_iso_date(at.astimezone(UTC).replace(tzinfo=None), use_micros=True)
+    return date
 
 
 def _is_secret(name: bytes) -> bool:

@@ -6,7 +6,7 @@ import json
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.utils.asyncio import run_in_thread
@@ -17,11 +17,14 @@ from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.files import check_place
 from sitemap_harvest.integration.default_settings import PLAIN
+from sitemap_harvest.integration.download_errors import of_error
 from sitemap_harvest.integration.guards import added_headers
 from sitemap_harvest.integration.transfers import transfer_of
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
     from scrapy.http import Headers, Request, Response
 
@@ -55,6 +58,8 @@ class DownloadArchiver:
             except Exception as error:
                 if (head := getattr(error, "response_head", None)) is not None:  # its body is too large
                     await self.write(request, head, truncated="length")
+                else:
+                    await self._write_failure(request, error)
                 raise
             await self.write(request, response)
             return response
@@ -68,19 +73,17 @@ class DownloadArchiver:
 
         *truncated*: why it has no body. *is_sent*: whether *request* is what was sent.
         """
-        if self._writer is None or request.method != "GET" or not request.url.startswith("http"):
-            return  # a response to HEAD would replace one with a body, and the body of POST may be a login
+        if self._writer is None or not _is_archived(request):
+            return
         from sitemap_harvest.archive.writer import Exchange  # few runs write an archive
 
         if truncated is None and {_CUT, "download_stopped"} & {*response.flags}:
             truncated = "disconnect" if _CUT in response.flags else "unspecified"
         secret = {name.lower().encode() for name in added_headers(request)}
-        transfer = transfer_of(request)
-        at = datetime.now(UTC) if transfer is None else datetime.fromtimestamp(transfer.sent_at, UTC)
         sent = [one for one in _pairs(request.headers) if one[0].lower() not in secret]
         exchange = Exchange(
             url=request.url.partition("#")[0],
-            at=at,
+            at=_sent_at(request),
             sent=(request.method, sent) if is_sent else None,
             status=response.status,
             headers=_pairs(response.headers),
@@ -89,8 +92,21 @@ class DownloadArchiver:
             ip_address=None if response.ip_address is None else str(response.ip_address),
             truncated=truncated,
         )
+        await self._in_thread(self._writer.write, exchange)
+
+    async def _write_failure(self, request: Request, error: Exception) -> None:
+        """Write why *request* got no response; nothing if another component refused it."""
+        failure = of_error(error, url=request.url)
+        if self._writer is None or not _is_archived(request) or failure.cause is None:
+            return
+        from sitemap_harvest.archive.captures import FETCH_ERROR  # few runs write an archive
+
+        facts = {FETCH_ERROR: failure.cause, "fetchOutcome": failure.outcome, "fetchReason": failure.reason}
+        await self._in_thread(self._writer.write_failure, request.url.partition("#")[0], _sent_at(request), facts)
+
+    async def _in_thread(self, write: Callable[..., None], *arguments: Any) -> None:
         try:
-            await run_in_thread(self._writer.write, exchange)
+            await run_in_thread(write, *arguments)
         except OSError as error:
             self._fail(error)
 
@@ -137,6 +153,16 @@ def open_archive(crawler: Crawler, run: RunState, config: RunConfig) -> Download
         "arguments": json.dumps(arguments),
     }
     return DownloadArchiver(crawler, ArchiveWriter(folder, run.run_id, info, last=known.last))
+
+
+def _is_archived(request: Request) -> bool:
+    """Whether it is a GET: a response to HEAD would replace one with a body, and the body of POST may be a login."""
+    return request.method == "GET" and request.url.startswith("http")
+
+
+def _sent_at(request: Request) -> datetime:
+    transfer = transfer_of(request)
+    return datetime.now(UTC) if transfer is None else datetime.fromtimestamp(transfer.sent_at, UTC)
 
 
 def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:

@@ -21,6 +21,8 @@ from sitemap_harvest.integration.transfers import note_transfer
 from sitemap_harvest.model import Cause, Outcome
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy.http import Request
 
     from sitemap_harvest.archive.captures import Capture, Captures
@@ -45,7 +47,7 @@ def open_captures(config: RunConfig) -> Captures | None:
         captures = Captures(files_of(config.replay), until=until)
     except ArchiveError as error:
         raise ArgumentError("root", str(config.replay), "an archive", message=f"{begin}: {error}") from error
-    if not len(captures):
+    if not (len(captures) or captures.failures):
         words = "" if until is None else f" from {until:%Y-%m-%d %H:%M:%S} UTC or before"
         message = f"{begin}: the archive has no response{words}"
         raise ArgumentError("root", str(config.replay), "an archive with responses", message=message)
@@ -56,9 +58,9 @@ def open_captures(config: RunConfig) -> Captures | None:
 class NotArchivedError(IgnoreRequest):
     """The archive that replaces the network has no response to a request."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, cause: Cause = Cause.NOT_ARCHIVED, outcome: Outcome = Outcome.FAILED) -> None:
         super().__init__(reason)
-        self.refusal = NotFetched(Outcome.FAILED, reason, Cause.NOT_ARCHIVED)
+        self.refusal = NotFetched(outcome, reason, cause)
         """The outcome of the document, and the reason."""
 
 
@@ -70,13 +72,16 @@ class ReplayMiddleware(CrawlerComponent):
         run = run_of(self._crawler.spider)
         if run is None or run.captures is None or not request.url.startswith("http"):
             return None
-        from sitemap_harvest.archive.captures import NoCaptureError  # loaded already
+        from sitemap_harvest.archive.captures import FetchFailedError, NoCaptureError  # loaded already
 
         most = request.meta.get("download_maxsize", self._crawler.settings.getint("DOWNLOAD_MAXSIZE"))
         if request.method not in _METHODS:
             raise NotArchivedError(f"an archive has no responses to {request.method}")
         try:
             capture = await run_in_thread(run.captures.find, request.url, most)
+        except FetchFailedError as error:
+            note_transfer(request, Transfer(error.at.timestamp(), None))
+            raise _not_fetched(error.facts) from error
         except NoCaptureError as error:
             if refusal := address_policy_of(self._crawler).refuse_url(request.url):  # so it was not requested
                 raise refused(self._crawler, request, refusal) from error
@@ -85,6 +90,17 @@ class ReplayMiddleware(CrawlerComponent):
         note_size(run, request, len(capture.body))
         note_transfer(request, Transfer(capture.at.timestamp(), None))
         return _response(request, capture, most)
+
+
+def _not_fetched(facts: Mapping[str, str]) -> NotArchivedError:
+    """Return the error for a request that got no response. *facts*: as :class:`DownloadArchiver` writes them."""
+    try:
+        cause = Cause(facts.get("fetchError", ""))
+    except ValueError:
+        cause = Cause.NOT_ARCHIVED
+    is_private = facts.get("fetchOutcome") == Outcome.OUT_OF_SCOPE
+    outcome = Outcome.OUT_OF_SCOPE if is_private else Outcome.FAILED
+    return NotArchivedError(facts.get("fetchReason") or "the request got no response", cause, outcome)
 
 
 def _response(request: Request, capture: Capture, most: int) -> Response:

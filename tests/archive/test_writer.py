@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from sitemap_harvest.archive.captures import Captures
+from sitemap_harvest.archive.captures import FETCH_ERROR, Captures, FetchFailedError
 from sitemap_harvest.archive.files import files_of
 from sitemap_harvest.archive.writer import ArchiveWriter, Exchange
 
@@ -177,6 +177,38 @@ def test_full_files_are_followed_by_others(tmp_path: Path) -> None:
     assert [path.name for path in files] == [f"{RUN}-0000{number}.warc.gz" for number in (1, 2)]
     assert [records(path)[0]["WARC-Type"] for path in files] == ["warcinfo"] * 2
     assert len(Captures(files_of(tmp_path))) == 4
+
+
+FACTS = {FETCH_ERROR: "dns", "fetchOutcome": "failed", "fetchReason": "no such host:\r\n https://a.example"}
+
+
+def test_failed_requests_are_described(tmp_path: Path) -> None:
+    writer = ArchiveWriter(tmp_path, RUN, INFO)
+    writer.write_failure("https://me:secret@a.example/x?y=1", NOW, FACTS)
+    writer.close()
+    (path,) = tmp_path.iterdir()
+    _, found = records(path)
+    assert found["WARC-Type"] == "metadata"
+    assert found["WARC-Target-URI"] == URL
+    assert found["Content-Type"] == "application/warc-fields"
+    assert "WARC-Payload-Digest" not in found
+    captures = Captures(files_of(tmp_path))
+    assert (len(captures), captures.failures) == (0, 1)
+    with pytest.raises(FetchFailedError) as raised:
+        captures.find(URL)
+    assert raised.value.at == NOW
+    assert raised.value.facts == {**FACTS, "fetchReason": "no such host: https://a.example"}
+
+
+@pytest.mark.parametrize("second", [-1, 1])
+def test_a_capture_counts_more_than_a_failed_request(tmp_path: Path, second: int) -> None:
+    writer = ArchiveWriter(tmp_path, RUN, INFO)
+    writer.write(exchange())
+    writer.write_failure(URL, NOW + timedelta(seconds=second), FACTS)
+    writer.close()
+    captures = Captures(files_of(tmp_path))
+    assert captures.find(URL).body == b"hello"
+    assert captures.last(URL) is not None
 
 
 def test_a_run_without_responses_has_no_file(tmp_path: Path) -> None:
