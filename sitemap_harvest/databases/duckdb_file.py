@@ -25,6 +25,7 @@ _TYPES = {
     pa.int64(): "BIGINT",
     pa.float64(): "DOUBLE",
     pa.bool_(): "BOOLEAN",
+    pa.date32(): "DATE",
     pa.null(): "VARCHAR",
 }
 _CONFIG: dict[str, Any] = {

@@ -28,6 +28,7 @@ _TYPES = {
     pa.int64(): "bigint",
     pa.float64(): "double precision",
     pa.bool_(): "boolean",
+    pa.date32(): "date",
     pa.null(): "text",
 }
 _LONG = frozenset({"key"})

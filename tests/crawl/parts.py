@@ -31,6 +31,7 @@ from twisted.internet.interfaces import IHostnameResolver
 from zope.interface import implementer
 
 from sitemap_harvest import network
+from sitemap_harvest.databases.duckdb_file import DuckDbFile
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.frontier.site_queue import SiteQueue
 from sitemap_harvest.integration.items.xlsx_exporter import XlsxExporter
@@ -572,6 +573,18 @@ class LeadsAway:
 
     def process_request(self, request: Request) -> Request | None:
         return Request(request.url.replace("lost", "found")) if "lost" in request.url else None
+
+
+class FailsToLoad:
+    """An extension that lets each database fail with an error of the driver's own."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        def load(self: DuckDbFile, tables: object) -> int:
+            raise KeyError("unexpected")
+
+        DuckDbFile.load = load  # type: ignore[method-assign]  # in the process of the crawl
+        return cls()
 
 
 class CountsBodies:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from datetime import date, time
+from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
@@ -10,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from sitemap_harvest.databases import Mode, open_database, parse_location
 from sitemap_harvest.errors import DatabaseError
-from sitemap_harvest.integration.items.database_output import DatabaseStorage
+from sitemap_harvest.integration.items.database_output import DatabaseStorage, RowFiles, TablesExporter
 from tests.databases.reading import load, read
 from tests.databases.test_tables import entry, urls
 from tests.services.postgresql import postgresql
@@ -159,6 +162,52 @@ def test_rows_that_cannot_be_kept_beside_the_database_are_in_the_temporary_folde
     assert storage.kept() == [tmp_path / "urls.rows.parquet"]
     file.close()
     assert pq.read_table(tmp_path / "urls.rows.parquet").equals(table)
+
+
+def test_columns_of_any_type_that_a_pipeline_adds_are_stored(uri):
+    seconds = pa.array([1, None], pa.int64())
+    added = {
+        "small": pa.array([1, None], pa.int8()),
+        "hash": pa.array([2**64 - 1, None], pa.uint64()),
+        "half": pa.array([0.5, None], pa.float16()),
+        "exact": pa.array([Decimal("0.10"), None]),
+        "coded": pa.array(["a", None]).dictionary_encode(),
+        "long": pa.array(["b", None], pa.large_string()),
+        "seen": pa.array([-1_500, None], pa.timestamp("ns")),
+        "day": pa.array([date(1, 1, 1), None]),
+        "time": pa.array([time(1, 2, 3), None]),
+        "age": seconds.cast(pa.duration("s")),
+        "raw": pa.array([b"\xff", None]),
+        "many": pa.array([[1], None], pa.large_list(pa.int32())),
+        "days": pa.array([[date(9999, 12, 31)], None]),
+    }
+    batch = urls(entry(1), entry(2)).with_columns(**added)
+    files = RowFiles()
+    exporter = TablesExporter(files)
+    exporter.export_item(batch)
+    exporter.finish_exporting()
+    with open_database(parse_location(uri, default=Mode.REPLACE)) as database:
+        assert database.load(files.rows()) == 2
+    files.close()
+    schema = uri.partition("?schema=")[2]
+    row, other = read(uri, f'"{schema}".urls' if schema else "urls")
+    plain = {"small": 1, "half": 0.5, "coded": "a", "long": "b", "day": "0001-01-01"}
+    assert {name: row[name] for name in plain} == plain
+    assert row["seen"].startswith("1969-12-31T23:59:59.999999")
+    as_json = {"hash": "18446744073709551615", "exact": '"0.10"', "time": '"01:02:03"', "age": '"0:00:01"',
+               "raw": '"\\\\xff"', "many": "[1]", "days": '["9999-12-31"]'}  # fmt: skip
+    assert {name: row[name] for name in as_json} == as_json
+    assert [other[name] for name in added] == [None] * len(added)
+
+
+def test_rows_are_kept_whatever_error_the_driver_raises(crawl, serve, tmp_path):
+    site = serve({"/s.xml": urlset("/1", "/2")})
+    settings = {"EXTENSIONS": {"tests.crawl.parts.FailsToLoad": 0}}
+    run = crawl(sitemap=f"{site.url}/s.xml", feeds=feed(f"duckdb:{tmp_path}/u.db"), settings=settings, calm=False)
+    (kept,) = tmp_path.glob("urls.*.parquet")
+    assert pq.read_metadata(kept).num_rows == 2
+    assert f"its rows are in {kept}" in run.log
+    assert "KeyError: 'unexpected'" in run.log
 
 
 def test_items_of_a_spider_that_is_not_ours_are_stored(crawl, tmp_path):

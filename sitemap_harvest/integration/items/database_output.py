@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.databases import KINDS, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
+from sitemap_harvest.databases.columns import storable
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.integration.default_settings import DATABASES
 from sitemap_harvest.integration.items.exporters import ParquetExporter, renamed
@@ -184,6 +185,9 @@ def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:
 
 class _StreamExporter(ParquetExporter):
     """Writes the rows that a Parquet file would have to an Arrow IPC stream."""
+
+    def _keep(self, columns: pa.RecordBatch, kind: type[Batch[Any]] | None) -> None:
+        super()._keep(storable(columns), kind)
 
     def _new_writer(self, schema: pa.Schema) -> Any:
         return pa.ipc.new_stream(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))

@@ -299,7 +299,9 @@ class FeedExporter(feedexport.FeedExporter):
             kept = await maybe_deferred_to_future(deferToThread(storage.put, is_whole=not self._ended_early))
             if not kept:
                 return True
-        except (DatabaseError, *WRITE_ERRORS) as error:
+        except Exception as error:  # whatever it is: the rows must not be lost
+            if not isinstance(error, (DatabaseError, *WRITE_ERRORS)):
+                logger.exception("%s: writing the rows failed unexpectedly", without_login(slot.uri))
             self._fail(error)
             reason, kept = "the new rows cannot be written", []
             with suppress(OSError):
