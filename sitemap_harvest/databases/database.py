@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -228,3 +229,13 @@ def open_database(location: DatabaseLocation) -> Database:
         ) from error
     module = import_module(f"sitemap_harvest.databases.{name}")
     return module.open_at(location)  # type: ignore[no-any-return]  # each of these modules has the function
+
+
+def foreign_file(path: str, wanted: str) -> DatabaseError:
+    """Return the error that the file at *path* is not a database of *wanted*, such as ``SQLite``."""
+    start = b""
+    with suppress(OSError), Path(path).open("rb") as file:
+        start = file.read(12)
+    found = "SQLite" if start.startswith(b"SQLite") else "DuckDB" if start.endswith(b"DUCK") else wanted
+    other = f", but of {found}; use the format {found.lower()}, or" if found != wanted else ";"
+    return DatabaseError(f"{path}: it is not a database of {wanted}{other} choose another name")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from sitemap_harvest.databases.database import foreign_file
 from sitemap_harvest.databases.sql_database import SqlDatabase
 from sitemap_harvest.errors import DatabaseError
 
@@ -32,12 +33,12 @@ _CONFIG: dict[str, Any] = {
     # One thread, and some memory beyond which it writes to disk: a crawl may run beside others.
     "threads": 1,
     "memory_limit": "256MB",
-    "autoinstall_known_extensions": False,  # it would download one to open a file of SQLite
 }
 _COLUMNS = (
     "from information_schema.columns where table_catalog = current_catalog() "
     "and lower(table_name) = lower(?) and lower(table_schema) = lower(?)"
 )
+_FOREIGN = "not a valid DuckDB database file"
 
 
 class DuckDbFile(SqlDatabase):
@@ -49,12 +50,9 @@ class DuckDbFile(SqlDatabase):
         """Open the file. Raises :exc:`DatabaseError`."""
         super().__init__(location)
         with self._errors():
-            self._connection = duckdb.connect(location.address, config=_CONFIG)
+            # With the prefix, it opens no other files, such as CSV, and downloads nothing to open a file of SQLite.
+            self._connection = duckdb.connect(f"duckdb:{location.address}", config=_CONFIG)
             self._connection.execute("set timezone = 'UTC'")
-        query = "select path from duckdb_databases() where database_name = current_database()"
-        if self._query(query, []) == [(None,)]:  # it opens JSON, CSV and Parquet files too, and would write to memory
-            self.close()
-            raise DatabaseError(f"{location.address}: it is not a database of DuckDB; choose another name")
 
     def close(self) -> None:
         """Close the file."""
@@ -65,6 +63,8 @@ class DuckDbFile(SqlDatabase):
         try:
             yield
         except (duckdb.Error, OSError, RuntimeError) as error:  # the last one after Ctrl-C
+            if _FOREIGN in str(error):
+                raise foreign_file(self.location.address, "DuckDB") from error
             raise DatabaseError(f"{self.location.address}: {' '.join(str(error).split())}") from error
 
     def _type(self, kind: pa.DataType) -> str:

@@ -17,6 +17,7 @@ SCHEMES = {"postgres": "postgresql", "sqlite3": "sqlite"} | {kind: kind for kind
 """The kinds by the schemes of URIs and the suffixes of files."""
 _OWN = ("table", "schema", "mode", "key", "partition")
 _WITHOUT_SCHEMAS = {"sqlite": "SQLite", "delta": "Delta Lake"}
+_NO_FILES = (":memory:", "stdout:")  # the one would be gone with the process, and the other is a word of Scrapy
 _DRIVE = re.compile(r"/[A-Za-z]:")
 
 
@@ -55,6 +56,11 @@ class DatabaseLocation:
     def is_server(self) -> bool:
         """Whether the address is a URI, not a path."""
         return "://" in self.address
+
+    @property
+    def has_schemas(self) -> bool:
+        """Whether the database has schemas."""
+        return self.kind not in _WITHOUT_SCHEMAS
 
 
 def kind_of(output: str) -> str:
@@ -150,7 +156,7 @@ def _check_path(path: str, kind: str, shown: str) -> None:
         raise DatabaseError(f"{shown}: remove the credentials, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     if not path:
         raise DatabaseError(f"{shown}: the path of the file is missing, as in {kind}:///data/urls.{kind}")
-    if "\0" in path or path.startswith(":memory:"):  # which would be gone with the process
+    if "\0" in path or path.startswith(_NO_FILES):
         raise DatabaseError(f"{shown}: it must be the path of a file")
 
 

@@ -5,6 +5,7 @@ Documentation: https://www.sqlite.org/docs.html
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,19 @@ from adbc_driver_sqlite import dbapi
 
 from sitemap_harvest.databases.adbc import AdbcDatabase
 from sitemap_harvest.databases.columns import is_json, json_text
+from sitemap_harvest.databases.database import foreign_file
 from sitemap_harvest.databases.sql_database import LOCK_SECONDS
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.export import text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sitemap_harvest.databases.database import Database
     from sitemap_harvest.databases.location import DatabaseLocation
 
 _PARTS = {"INTEGER": ("INT",), "REAL": ("REAL", "FLOA", "DOUB"), "TEXT": ("CHAR", "CLOB", "TEXT")}
+_FOREIGN = "file is not a database"
 
 
 class SqliteFile(AdbcDatabase):
@@ -38,6 +43,16 @@ class SqliteFile(AdbcDatabase):
                 Path(path).open("ab").close()
             except OSError as reason:
                 raise DatabaseError(f"{path}: {reason.strerror}") from error
+            raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with super()._errors():
+                yield
+        except DatabaseError as error:
+            if _FOREIGN in str(error):
+                raise foreign_file(self.location.address, "SQLite") from error
             raise
 
     def _type(self, kind: pa.DataType) -> str:

@@ -120,9 +120,12 @@ class StoreExport:
             self._database.lock(EXPORTS)
             self._database.check(TABLES)
             if not self._database.exists(EXPORTS) and (others := list(filter(self._database.exists, TABLES))):
+                location = self._database.location
+                name = f"{location.schema}.{others[0]}" if location.schema else others[0]
+                add = ", or add the parameter schema=NAME" if location.has_schemas else ""
                 raise DatabaseError(
-                    f"the table {others[0]} already exists, and no export has written it; export to another database, "
-                    "or add the parameter schema=NAME"
+                    f"the table {name} already exists, and no export has written it; export to another database"
+                    f"{' or schema' if location.schema else add}"
                 )
 
     def export(self, histories: Iterable[History]) -> Iterator[int]:

@@ -71,6 +71,7 @@ def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
             "urls.db", "unknown; it must be one of postgresql, sqlite, duckdb, delta, as in urls.db:sqlite", id="kind"
         ),
         pytest.param("duckdb:", "the path of the file is missing, as in duckdb:///data/urls.duckdb", id="path"),
+        pytest.param("sqlite:stdout:", "it must be the path of a file", id="standard-output"),
         pytest.param("sqlite:u.db?mod=append", "unknown parameter; did you mean mode?", id="parameter"),
         pytest.param("sqlite:u.db?mode=apend", "unknown mode; did you mean append?", id="mode"),
         pytest.param("sqlite:u.db?mode=append&mode=replace", "the parameter mode is given twice", id="twice"),

@@ -215,9 +215,22 @@ def test_a_site_that_cannot_be_read_is_left_out_until_it_can(any_uri: str, makin
 def test_tables_of_something_else_are_refused(uri: str, making: Making) -> None:
     with opened(uri) as database, database.transaction():
         database._execute("create table runs (miles integer)")
-    with pytest.raises(DatabaseError, match=r"the table runs already exists, and no export has written it; export to"):
+    advice = "another database" if uri.startswith("sqlite") else "another database, or add the parameter schema=NAME"
+    with pytest.raises(DatabaseError, match=rf"^the table runs already exists, .* written it; export to {advice}$"):
         export(uri, making.store)
     assert run_query(uri, "select * from runs") == []
+
+
+def test_tables_of_something_else_in_a_schema_are_refused(uri: str, making: Making) -> None:
+    if uri.startswith("sqlite"):
+        return  # it has no schemas
+    with opened(uri) as database, database.transaction():
+        database._execute("create schema m")
+        database._execute("create table m.runs (miles integer)")
+    with pytest.raises(
+        DatabaseError, match=r"^the table m\.runs already exists, .*; export to another database or schema$"
+    ):
+        export(f"{uri}?schema=m", making.store)
 
 
 @pytest.mark.thorough

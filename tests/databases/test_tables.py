@@ -21,6 +21,7 @@ from tests.model.test_batch import FULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -205,3 +206,25 @@ def test_several_tables_are_written_in_one_transaction(uri: str) -> None:
 def test_an_empty_table_is_created(uri: str) -> None:
     assert load(uri, "replace", urls=urls()) == 0
     assert read(uri) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "reason"),
+    [
+        pytest.param("duckdb", "sqlite", "of DuckDB, but of SQLite; use the format sqlite, or choose", id="sqlite"),
+        pytest.param("sqlite", "duckdb", "of SQLite, but of DuckDB; use the format duckdb, or choose", id="duckdb"),
+        pytest.param("duckdb", "[1]", "of DuckDB; choose", id="json-as-duckdb"),
+        pytest.param("sqlite", "[1]", "of SQLite; choose", id="json-as-sqlite"),
+    ],
+)
+def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, kind: str, content: str, reason: str) -> None:
+    path = tmp_path / "data.json"
+    if content in {"duckdb", "sqlite"}:
+        load(f"{content}:{path}", "create", urls=urls(entry(1)))
+    else:
+        path.write_text(content * 100)
+    before = path.read_bytes()
+    with pytest.raises(DatabaseError) as raised:
+        load(f"{kind}:{path}", "append", urls=urls(entry(2)))
+    assert str(raised.value) == f"{path}: it is not a database {reason} another name"
+    assert path.read_bytes() == before
