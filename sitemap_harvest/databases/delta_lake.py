@@ -6,6 +6,7 @@ Library: https://delta-io.github.io/delta-rs/
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tempfile
@@ -41,6 +42,7 @@ _FILES = WriterProperties(compression="ZSTD", max_row_group_size=100_000)  # rea
 _ATTEMPTS = 10  # of so many programs that change a table at once, each one succeeds
 _BATCH_ROWS = 10_000
 _ANSWER = re.compile(r"<Code>(.*?)</Code><Message>(.*?)</Message>")  # of an object store
+_DETAILS = re.compile(r" Detail: Python exception|\n\s*0: |\s*Preview of invalid data:")  # tracebacks and rows
 _COLOR = re.compile(r"\x1b\[\d+m|↳")
 
 
@@ -78,7 +80,14 @@ class DeltaFolder(Database):
                 self._check_rules(table, schema, self._shown(address))
 
     def try_out(self, tables: Mapping[str, pa.Schema]) -> None:
-        """Do nothing: a commit could not be rolled back."""
+        """Write no rows to copies of the *tables* without their rows: other programs may use features of their own."""
+        for name, schema in tables.items():
+            if (table := self._opened(self._named(name))) is None:
+                continue
+            kinds = pa.schema([(field.name, _stored(field.type)) for field in schema])
+            with tempfile.TemporaryDirectory() as folder, self._errors():
+                _copy_without_rows(table, Path(folder))
+                write_deltalake(folder, kinds.empty_table(), mode="append", schema_mode="merge")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -268,6 +277,24 @@ class DeltaFolder(Database):
             raise DatabaseError(f"{self.location.address}: {_words(error)}") from error
 
 
+def _copy_without_rows(table: DeltaTable, folder: Path) -> None:
+    """Write the first commit of a table like *table* to *folder*."""
+    protocol, metadata = table.protocol(), table.metadata()
+    features = {"readerFeatures": protocol.reader_features, "writerFeatures": protocol.writer_features}
+    versions = {"minReaderVersion": protocol.min_reader_version, "minWriterVersion": protocol.min_writer_version}
+    of_table = {
+        "id": metadata.id,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": table.schema().to_json(),
+        "partitionColumns": metadata.partition_columns,
+        "configuration": metadata.configuration,
+    }
+    (log := folder / "_delta_log").mkdir()
+    given = {name: value for name, value in features.items() if value is not None}
+    lines = [json.dumps({"protocol": versions | given}), json.dumps({"metaData": of_table})]
+    (log / f"{0:020}.json").write_text("\n".join(lines), encoding="utf-8")
+
+
 def _predicate(replaced: pa.RecordBatch) -> str:
     """Return the condition that rows have the values of one of *replaced* in its one or two columns."""
     first, *second = replaced.schema.names
@@ -328,7 +355,7 @@ def _type_text(kind: Any) -> str:
 
 def _words(error: Exception) -> str:
     """Return the message of *error* in one line, without colors and tracebacks."""
-    text = str(error).partition(" Detail: Python exception")[0]
+    text = _DETAILS.split(str(error))[0]
     if answer := _ANSWER.search(text):
         return ": ".join(answer.groups())
     return " ".join(_COLOR.sub("", text).split())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -61,11 +65,21 @@ def test_a_crawl_is_one_commit_and_the_versions_before_stay(folder: Path) -> Non
     assert versions == [[1], [1, 2], [3]]
 
 
-def test_polars_and_pandas_read_a_table(folder: Path) -> None:
-    pl, _ = pytest.importorskip("polars"), pytest.importorskip("pandas")
+def test_polars_pandas_and_duckdb_read_what_a_parquet_file_says(folder: Path, tmp_path: Path) -> None:
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
     load(f"delta:{folder}", "create", urls=ROWS)
-    assert pl.read_delta(str(folder))["loc"].sort().to_list() == sorted(ROWS.arrow["loc"].to_pylist())
-    assert DeltaTable(folder).to_pandas()["videos"].map(lambda value: value is not None).sum() == 1
+    pq.write_table(pa.Table.from_batches([ROWS.arrow]), file := tmp_path / "urls.parquet")
+    table = DeltaTable(folder)
+    assert pl.read_delta(str(folder)).sort("loc").to_dicts() == pl.read_parquet(file).sort("loc").to_dicts()
+    frames = (one.sort_values("loc", ignore_index=True) for one in (table.to_pandas(), pd.read_parquet(file)))
+    pd.testing.assert_frame_equal(*frames)
+    with duckdb.connect() as connection:
+        connection.execute("set timezone = 'UTC'")
+        connection.register("lake", table.to_pyarrow_dataset())
+        found, wanted = (
+            connection.sql(f"select * from {source} order by loc").fetchall() for source in ("lake", f"'{file}'")
+        )
+    assert found == wanted
 
 
 def test_partitions_are_folders_and_later_runs_keep_them(folder: Path) -> None:
@@ -127,6 +141,41 @@ def test_a_table_of_another_program_that_cannot_take_the_rows(
         pytest.raises(DatabaseError, match=message),
     ):
         database.check({"urls": UrlBatch.schema()})
+
+
+@pytest.mark.parametrize(
+    ("writer_features", "message"),
+    [
+        pytest.param(["deletionVectors"], None, id="known"),
+        pytest.param(["inCommitTimestamp"], "Unsupported table features required", id="unknown"),
+    ],
+)
+def test_features_of_a_table_that_cannot_be_written_are_found_before_the_run(
+    folder: Path, writer_features: list[str], message: str | None
+) -> None:
+    write_deltalake(folder, pa.table({"loc": ["x"], "day": ["1"]}), partition_by=["day"])
+    log = folder / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    reader_features = [feature for feature in writer_features if feature == "deletionVectors"]
+    protocol: dict[str, object] = {"minReaderVersion": 3 if reader_features else 1, "minWriterVersion": 7}
+    protocol |= {"writerFeatures": writer_features} | ({"readerFeatures": reader_features} if reader_features else {})
+    lines = [{"protocol": protocol} if "protocol" in action else action for action in actions]
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with (
+        open_database(parse_location(f"delta:{folder}", default=Mode.APPEND)) as database,
+        pytest.raises(DatabaseError, match=message) if message else nullcontext(),
+    ):
+        database.try_out({"urls": UrlBatch.schema()})
+    table = DeltaTable(folder)
+    assert (table.version(), [field.name for field in table.schema().fields]) == (0, ["loc", "day"])
+
+
+def test_a_damaged_log_is_an_error_without_a_traceback(folder: Path) -> None:
+    write_deltalake(folder, pa.table({"loc": ["x"]}))
+    log = folder / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text()[:100])
+    with pytest.raises(DatabaseError, match=r"lake: .* Truncated record whilst reading string$"):
+        load(f"delta:{folder}", "append", urls=ROWS)
 
 
 def test_a_file_cannot_be_a_table(folder: Path) -> None:
