@@ -143,6 +143,16 @@ class Replacement:
             self.part.unlink()
 
 
+@contextmanager
+def temporary_files() -> Iterator[None]:
+    """Raise an :exc:`OSError` of the block, which writes temporary files, with the name of their folder."""
+    try:
+        yield
+    except OSError as error:
+        words = f"{error.strerror or error}; set TMPDIR to a folder on a larger disk"
+        raise OSError(error.errno, words, tempfile.gettempdir()) from error
+
+
 class TemporaryFolder:
     """A folder in ``TMPDIR``, removed when the process ends at the latest. A killed process leaves it to the next one.
 

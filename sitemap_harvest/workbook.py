@@ -19,7 +19,7 @@ from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
 from sitemap_harvest.export import without_forbidden
-from sitemap_harvest.files import TemporaryFolder
+from sitemap_harvest.files import TemporaryFolder, temporary_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -162,6 +162,10 @@ class Sheet:
 
         *formats*: of the numbers in each column; ``None`` for the usual one. Raises :exc:`OSError`.
         """
+        with temporary_files():
+            self._write(rows, formats)
+
+    def _write(self, rows: Iterable[Sequence[Any]], formats: Sequence[Any]) -> None:
         for row in rows:
             if self._rows[-1] >= _MOST_ROWS:
                 self._begin()

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from sitemap_harvest.databases.database import Rows
     from sitemap_harvest.databases.location import DatabaseLocation
 
-_STATEMENT = re.compile(
-    r"Failed to execute query '.*': (?=ERROR:)|(?<!prepare)(?<!step) query(?: was)?: .*", re.IGNORECASE
+_SERVER_ERROR = re.compile(
+    r"(?:ERROR|FATAL|PANIC): +(.*?)\s*(?:\nLINE \d+:.*|\nQuery was:.*|\. SQLSTATE:.*)?\Z", re.DOTALL
 )
+_KIND = re.compile(
+    r"[A-Z_]+: (?:\[\w+\] )?|[Ff]ailed to \w+(?: query(?: '.*?')?)?: |Error writing tuple field data: ", re.DOTALL
+)
+_STATEMENT = re.compile(r"\nquery(?: was)?: .*", re.DOTALL)
 
 
 class AdbcDatabase(SqlDatabase):
@@ -43,19 +47,27 @@ class AdbcDatabase(SqlDatabase):
 
     def close(self) -> None:
         """Close the connection."""
-        with suppress(adbc_driver_manager.Error):
-            self._cursor.close()
-            self._connection.close()
+        for one in (self._cursor, self._connection):
+            with suppress(adbc_driver_manager.Error):  # the server may be gone
+                one.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except adbc_driver_manager.Error as error:
-            words = " ".join(str(error).split())
-            words = words.partition("[libpq] ")[2] or words  # before it is the kind of the error, such as IO
-            words = _STATEMENT.sub("", words)
-            raise DatabaseError(f"{without_login(self.location.address)}: {words}") from error
+            raise DatabaseError(f"{without_login(self.location.address)}: {self._words(error)}") from error
+
+    def _words(self, error: Exception) -> str:
+        """Return the message of *error* in one line, without the driver's kind of error and the statement."""
+        text = str(error)
+        if found := _SERVER_ERROR.search(text):
+            text = found[1]
+        else:
+            text = _STATEMENT.sub("", text)
+            while (found := _KIND.match(text)) is not None:
+                text = text[found.end() :]
+        return " ".join(text.split())
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:
         return pa.schema([(field.name, self._driver_type(field.type)) for field in schema])

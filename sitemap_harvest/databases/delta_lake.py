@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,8 +21,10 @@ from deltalake import DeltaTable, QueryBuilder, Schema, WriterProperties, write_
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from sitemap_harvest.databases.database import Database, raising_as_it_was
+from sitemap_harvest.databases.duckdb_file import CONFIG
 from sitemap_harvest.databases.location import Mode
 from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.files import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -181,10 +182,8 @@ class DeltaFolder(Database):
         """
         values = self._key_texts(key, schema)
         used = [name for name in schema.names if name in {*key, "loc"}]
-        with (
-            tempfile.TemporaryDirectory() as spill,
-            duckdb.connect(config={"threads": 1, "memory_limit": "256MB", "temp_directory": spill}) as connection,
-        ):
+        spill = TemporaryFolder("delta")  # removed when it is garbage, or by the next run after a kill
+        with duckdb.connect(config={**CONFIG, "temp_directory": str(spill.path)}) as connection:
             connection.execute("set timezone = 'UTC'")
             names = [f"key_{number}" for number in range(len(key))]
             columns = ", ".join(f"{value} as {name}" for value, name in zip(values, names, strict=True))
@@ -355,7 +354,7 @@ def _type_text(kind: Any) -> str:
 
 def _words(error: Exception) -> str:
     """Return the message of *error* in one line, without colors and tracebacks."""
-    text = _DETAILS.split(str(error))[0]
+    text = _DETAILS.split(str(error))[0].removeprefix("Failed to parse parquet: External: ")
     if answer := _ANSWER.search(text):
         return ": ".join(answer.groups())
     return " ".join(_COLOR.sub("", text).split())

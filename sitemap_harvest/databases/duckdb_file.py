@@ -6,6 +6,7 @@ Documentation: https://duckdb.org/docs/stable/
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -14,6 +15,7 @@ import pyarrow as pa
 from sitemap_harvest.databases.database import foreign_file
 from sitemap_harvest.databases.sql_database import SqlDatabase
 from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.files import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +31,7 @@ _TYPES = {
     pa.date32(): "DATE",
     pa.null(): "VARCHAR",
 }
-_CONFIG: dict[str, Any] = {
+CONFIG: dict[str, Any] = {
     # One thread, and some memory beyond which it writes to disk: a crawl may run beside others.
     "threads": 1,
     "memory_limit": "256MB",
@@ -39,6 +41,7 @@ _COLUMNS = (
     "and lower(table_name) = lower(?) and lower(table_schema) = lower(?)"
 )
 _FOREIGN = "not a valid DuckDB database file"
+_CONTENT = "from duckdb_tables() where not internal union all by name from duckdb_views() where not internal"
 
 
 class DuckDbFile(SqlDatabase):
@@ -49,14 +52,22 @@ class DuckDbFile(SqlDatabase):
     def __init__(self, location: DatabaseLocation) -> None:
         """Open the file. Raises :exc:`DatabaseError`."""
         super().__init__(location)
+        self._is_new = not Path(location.address).exists()
+        self._spill = TemporaryFolder("duckdb")  # that of DuckDB, beside the file, would stay after a kill
+        config = {**CONFIG, "temp_directory": str(self._spill.path)}
         with self._errors():
             # With the prefix, it opens no other files, such as CSV, and downloads nothing to open a file of SQLite.
-            self._connection = duckdb.connect(f"duckdb:{location.address}", config=_CONFIG)
+            self._connection = duckdb.connect(f"duckdb:{location.address}", config=config)
             self._connection.execute("set timezone = 'UTC'")
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. Remove it if it is new and empty."""
+        with suppress(DatabaseError, OSError):  # the disk was full, or this is Windows
+            if self._is_new and not self._query(_CONTENT, []):
+                for suffix in (".wal", ""):  # while it is locked: no other program can have written it
+                    Path(f"{self.location.address}{suffix}").unlink(missing_ok=True)
         self._connection.close()
+        self._spill.remove()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

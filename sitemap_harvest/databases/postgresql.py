@@ -34,6 +34,7 @@ _TYPES = {
 _LONG = frozenset({"key"})
 _MOST_NAME_BYTES = 63
 _COLUMNS = "from information_schema.columns where table_name = $1 and table_schema = coalesce($2, current_schema())"
+_LOCK_TIMEOUT = "55P03"  # SQLSTATE
 _JSONB_VERSION = "\x01"  # its binary format is a version and the text, so that a column of texts can be copied into it
 
 
@@ -44,6 +45,13 @@ class PostgresqlServer(AdbcDatabase):
 
     def _connected(self) -> Any:
         return dbapi.connect(self.location.address)
+
+    def _words(self, error: Exception) -> str:
+        if getattr(error, "sqlstate", None) == _LOCK_TIMEOUT:
+            return f"another program has locked the table for {LOCK_SECONDS} seconds; run the command again later"
+        words = super()._words(error).replace("fe_sendauth: ", "")
+        hint = "; set the environment variable PGPASSWORD, or write the password to ~/.pgpass"
+        return f"{words}{hint if 'password' in words else ''}"
 
     def _type(self, kind: pa.DataType) -> str:
         if pa.types.is_timestamp(kind):

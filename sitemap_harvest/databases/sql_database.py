@@ -63,7 +63,9 @@ class SqlDatabase(Database):
         self._begin()
         try:
             for name, schema in tables.items():
-                self._prepare(name, schema)
+                is_new = self._prepare(name, schema)
+                if not is_new and self.location.mode in {Mode.REPLACE, Mode.UPSERT}:
+                    self._execute(f"delete from {self._quoted(self._named(name))} where false")  # noqa: S608 - quoted
                 reader = pa.RecordBatchReader.from_batches(self._schema(schema), ())
                 self._insert(self._named(name), reader)
         finally:

@@ -5,8 +5,9 @@ Documentation: https://www.sqlite.org/docs.html
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -55,6 +56,12 @@ class SqliteFile(AdbcDatabase):
                 raise foreign_file(self.location.address, "SQLite") from error
             raise
 
+    def _words(self, error: Exception) -> str:
+        words = super()._words(error)
+        if words == "database is locked":
+            return f"another program has locked it for {LOCK_SECONDS} seconds; run the command again later"
+        return words.replace("disk is full", f"disk is full (temporary files are in {gettempdir()})")
+
     def _type(self, kind: pa.DataType) -> str:
         if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
             return "INTEGER"
@@ -100,10 +107,15 @@ class SqliteFile(AdbcDatabase):
         self._execute("commit")  # of the transaction that the driver has begun
         self._execute("begin immediate")
 
+    def _roll_back(self) -> None:
+        super()._roll_back()
+        with suppress(DatabaseError):  # only reading restores a file that a full disk has left with a journal
+            self._query("select count(*) from sqlite_master", [])
+
     def _lock(self, table: str) -> None:
         """Do nothing: the transaction has locked the whole file."""
 
 
 def open_at(location: DatabaseLocation) -> Database:
-    """Open the file at *location*, or create it. Raises :exc:`~sitemap_harvest.errors.DatabaseError`."""
+    """Open the file at *location*, or create it. Raises :exc:`DatabaseError`."""
     return SqliteFile(location)

@@ -6,7 +6,7 @@ So a crawl of hours holds no connection and no lock, and one that is killed chan
 from __future__ import annotations
 
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -16,9 +16,11 @@ from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.databases import KINDS, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
 from sitemap_harvest.databases.columns import storable
 from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.files import temporary_files
 from sitemap_harvest.integration.default_settings import DATABASES
 from sitemap_harvest.integration.items.exporters import ParquetExporter, renamed
 from sitemap_harvest.integration.items.item_processor import BATCHES
+from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
 from sitemap_harvest.redact import without_login
@@ -114,6 +116,11 @@ class DatabaseStorage:
             database.check(tables)
             database.try_out(tables)
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a file or folder, or it is that of a server."""
+        return self.location.is_server or Path(self.location.address).exists()
+
     def open(self, spider: Spider) -> RowFiles:
         """Return the files for the rows."""
         run = run_of(spider)
@@ -207,9 +214,26 @@ class TablesExporter(ParquetExporter):
         self._options = options
         self._exporters: dict[str, ParquetExporter] = {}
         self._rows = file
+        self._error: Exception | None = None
 
     def export_item(self, item: Any) -> None:
         """Write *item* to the file of its table."""
+        with self._writing():
+            self._export(item)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Raise the first error of the block in each later one too: the files lack rows."""
+        if self._error is not None:
+            raise self._error
+        try:
+            with temporary_files():
+                yield
+        except WRITE_ERRORS as error:
+            self._error = error
+            raise
+
+    def _export(self, item: Any) -> None:
         kind = type(item) if isinstance(item, Batch) else BATCHES.get(type(item))
         own = "items" if type(item) is dict else type(item).__name__
         name = own if kind is None else _NAMES[kind]
@@ -222,5 +246,6 @@ class TablesExporter(ParquetExporter):
 
     def finish_exporting(self) -> None:
         """Write the ends of the files."""
-        for exporter in self._exporters.values():
-            exporter.finish_exporting()
+        with self._writing():
+            for exporter in self._exporters.values():
+                exporter.finish_exporting()

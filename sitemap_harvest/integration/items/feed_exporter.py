@@ -175,15 +175,17 @@ class FeedExporter(feedexport.FeedExporter):
         try:
             for one in item.rows() if isinstance(item, RowList) else (item,):
                 for index in range(len(self.slots)):
-                    self._export(one, index, spider)
-        except WRITE_ERRORS as error:
-            self._fail(error)
+                    try:
+                        self._export(one, index, spider)
+                    except WRITE_ERRORS as error:
+                        self._fail(error, self.slots[index])
+                        return
         except Exception:
             self.is_whole = False
             raise
 
-    def _fail(self, error: Exception) -> None:
-        """Log the first *error*, and end the run."""
+    def _fail(self, error: Exception, slot: feedexport.FeedSlot) -> None:
+        """Log the first *error*, which is one of *slot*, and end the run."""
         self.is_whole = False
         if not self._has_failed:
             self._has_failed = True
@@ -192,7 +194,9 @@ class FeedExporter(feedexport.FeedExporter):
             if isinstance(error, BrokenPipeError):
                 logger.info("The run ends: the reader of an output, such as head, has closed the pipe", extra=extra)
             else:
-                logger.error("The output cannot be written: %s", error, extra=extra)
+                is_named = isinstance(error, DatabaseError) or getattr(error, "filename", None)
+                where = "" if is_named else f"{without_login(slot.uri)}: "
+                logger.error("The output cannot be written: %s%s", where, error, extra=extra)
             deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
 
     async def close_spider(self, spider: Spider, reason: str = "finished") -> None:
@@ -277,7 +281,7 @@ class FeedExporter(feedexport.FeedExporter):
             is_new = storage is not None and storage.is_new
             partial = None if storage is None else storage.put(is_whole=not self._ended_early)
         except WRITE_ERRORS as error:
-            self._fail(error)
+            self._fail(error, slot)
             _give_up(slot, f"the new file cannot be written{self._how_to_list_changes(slot)}")
             return False
         if partial is not None:
@@ -302,13 +306,13 @@ class FeedExporter(feedexport.FeedExporter):
         except Exception as error:  # whatever it is: the rows must not be lost
             if not isinstance(error, (DatabaseError, *WRITE_ERRORS)):
                 logger.exception("%s: writing the rows failed unexpectedly", without_login(slot.uri))
-            self._fail(error)
+            self._fail(error, slot)
             reason, kept = "the new rows cannot be written", []
             with suppress(OSError):
                 kept = storage.kept()
         self.is_whole = False
         where = f"in {', '.join(map(str, kept))}" if kept else "lost, as the folder of TMPDIR cannot take them either"
-        tell_kept(slot.uri, f"{reason}; its rows are {where}{self._how_to_list_changes(slot)}")
+        tell_kept(slot.uri, f"{reason}; its rows are {where}{self._how_to_list_changes(slot)}", exists=storage.exists)
         return False
 
     def _finish(self, slot: feedexport.FeedSlot) -> str | None:
