@@ -135,10 +135,12 @@ def open_archive(crawler: Crawler, run: RunState, config: RunConfig) -> Download
     if (given := config.archive) is None:
         return None
     from sitemap_harvest.archive.captures import Captures  # few runs write an archive
-    from sitemap_harvest.archive.files import files_of
+    from sitemap_harvest.archive.files import files_of, is_named_as_archive
     from sitemap_harvest.archive.writer import ArchiveWriter
 
     folder = Path(given)
+    if is_named_as_archive(folder.name) and not folder.is_dir():
+        raise ArgumentError("archive", given, "a folder: the names of its files begin with the ID of the run")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -297,6 +297,9 @@ def test_two_runs_at_once_write_different_files(serve: Any, crawl: Runner, tmp_p
             {"archive": "file"}, "argument archive='file': it must be a folder that can be written", id="file"
         ),
         pytest.param(
+            {"archive": "raw/a.warc.gz"}, "argument archive='raw/a.warc.gz': it must be a folder: the", id="name"
+        ),
+        pytest.param(
             {"archive": "s3://bucket/raw"}, "argument archive='s3://bucket/raw': it must be a local path", id="s3"
         ),
         pytest.param(
