@@ -15,7 +15,10 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _MAX_CHARS = 128  # the longest format with the name of its zone has some 70
 _MONTHS = (
@@ -189,6 +192,15 @@ def floor(moment: datetime, precision: str) -> datetime:
     one comparison is enough for a column of dates.
     """
     return moment.replace(**_finer(_FIRST, precision))
+
+
+def distinct_moments(moments: Sequence[datetime]) -> list[str]:
+    """Return *moments* as text to the minute; to the second, or finer, if some would be the same."""
+    for form in ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"):
+        texts = [f"{moment:{form}}" for moment in moments]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
 
 
 def _finer(parts: dict[str, int], precision: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from sitemap_harvest.audit.facts import dates_of
 from sitemap_harvest.audit.report.html import chart_page
+from sitemap_harvest.dates import distinct_moments
 from sitemap_harvest.display import counted
 from sitemap_harvest.errors import HarvestError
 from sitemap_harvest.escape import visible
@@ -90,7 +91,7 @@ def urls(history: History) -> Chart:
         title=f"URLs of {history.site} by run",
         kind="line",
         columns=("Run", "URLs"),
-        rows=[(f"{run.started_at:%Y-%m-%d %H:%M}", run.urls) for run in shown],
+        rows=list(zip(distinct_moments([run.started_at for run in shown]), [run.urls for run in shown], strict=True)),
         note=f"{f'the last {len(shown)} of ' if len(shown) < len(runs) else ''}{counted(len(runs), 'run')}",
     )
 

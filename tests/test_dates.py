@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_harvest.dates import PRECISIONS, DateRange, Instant, floor, read_date
+from sitemap_harvest.dates import PRECISIONS, DateRange, Instant, distinct_moments, floor, read_date
 
 
 def at(*parts: int) -> datetime:
@@ -235,3 +235,19 @@ def test_one_comparison_shows_whether_a_date_ends_before_an_instant(
 
 def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("step", "texts"),
+    [
+        pytest.param(timedelta(minutes=1), ["2026-11-01 03:00", "2026-11-01 03:01"], id="minutes"),
+        pytest.param(timedelta(seconds=1), ["2026-11-01 03:00:00", "2026-11-01 03:00:01"], id="seconds"),
+        pytest.param(
+            timedelta(microseconds=1), ["2026-11-01 03:00:00.000000", "2026-11-01 03:00:00.000001"], id="microseconds"
+        ),
+    ],
+)
+def test_moments_that_differ_have_different_texts(step: timedelta, texts: list[str]) -> None:
+    first = datetime(2026, 11, 1, 3, tzinfo=UTC)
+    assert distinct_moments([first, first + step]) == texts
+    assert distinct_moments([]) == []

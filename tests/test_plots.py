@@ -111,6 +111,14 @@ def test_urls_over_time(history: History) -> None:
     )
 
 
+def test_runs_of_one_minute_have_different_labels(tmp_path: Path) -> None:
+    making = Making(tmp_path / "store", every=timedelta(seconds=20), compares=True)
+    for _ in range(2):
+        making.run({f"{SITE}/s.xml": locs(3)})
+    rows = plots.urls(making.store.site(SITE)).rows
+    assert rows == [("2026-11-01 03:00:00", 3), ("2026-11-01 03:00:20", 3)]
+
+
 def test_changes_by_day(history: History) -> None:
     assert plots.changes(history) == plots.Chart(
         title="Added and removed URLs of https://a.example by day",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.audit.explanation import explanation_of
 from sitemap_harvest.audit.facts import LeftOut
+from sitemap_harvest.dates import distinct_moments
 from sitemap_harvest.model import SiteResult
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.model import AuditSummary, Finding, Severity
 
-_MOMENT = "%Y-%m-%d %H:%M"
 _FINDINGS = 10  # of each rule
 _FINDINGS_OF_PAGE = 700  # the most severe, and one of each other rule
 _DETAILED = 2  # findings of each rule with all their samples
@@ -125,22 +125,24 @@ class SitePage:
     @property
     def url_rows(self) -> list[tuple[str, int | None]]:
         """The begin of each run, and the number of its URLs; ``None`` if they were not counted."""
-        return [] if self.facts is None else [(_label(run), run.urls) for run in self.facts.runs]
+        runs = () if self.facts is None else self.facts.runs
+        return [(label, run.urls) for label, run in zip(_labels(runs), runs, strict=True)]
 
     @property
     def change_rows(self) -> list[tuple[str, int, int]]:
         """The begin of each run, and the numbers of URLs that were added and removed."""
-        if self.facts is None:
-            return []
-        return [(_label(run), run.changes.get("added", 0), run.changes.get("removed", 0)) for run in self.facts.runs]
+        runs = () if self.facts is None else self.facts.runs
+        counts = [(run.changes.get("added", 0), run.changes.get("removed", 0)) for run in runs]
+        return [(label, *pair) for label, pair in zip(_labels(runs), counts, strict=True)]
 
     def count(self, severity: str) -> int:
         """Return the number of rules with findings of *severity*."""
         return sum(one.severity == severity for one in self.rules)
 
 
-def _label(run: RunFacts) -> str:
-    return f"{run.started_at:{_MOMENT}}{'' if run.complete else ' (incomplete)'}"
+def _labels(runs: Sequence[RunFacts]) -> list[str]:
+    moments = distinct_moments([run.started_at for run in runs])
+    return [f"{at}{'' if run.complete else ' (incomplete)'}" for at, run in zip(moments, runs, strict=True)]
 
 
 def page_of(audit: SiteAudit) -> SitePage:
