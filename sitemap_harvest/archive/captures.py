@@ -105,6 +105,7 @@ class Captures:
         self._files = list(files)
         self._until = math.inf if until is None else until.timestamp()
         self._undated = self.failures = 0
+        self._others: set[str] = set()  # IDs of requests that are not GET, and of the records that belong to them
         keys, times, numbers, offsets = array("Q"), array("d"), array("I"), array("Q")
         for number, file in enumerate(self._files):
             for key, at, offset in self._scan(file):
@@ -192,7 +193,9 @@ class Captures:
         for place in range(end - 1, first - 1, -1):
             with self._files[self._numbers[place]].open(int(self._offsets[place])) as file:
                 record = next(_records_in(file), None)
-                if record is not None and document_key(_url(record)) == wanted:
+                if record is None or document_key(_url(record)) != wanted:
+                    continue
+                if self._others.isdisjoint(_ids(record)):
                     yield record
 
     def _scan(self, file: WarcFile) -> Iterator[tuple[int, float, int]]:
@@ -213,6 +216,8 @@ class Captures:
                 pass
             if not (_field(record, "Content-Length") or "").isdecimal() or record.raw_stream.limit:
                 raise ArchiveLoadFailed("a record is incomplete")
+            if record.rec_type == "request" and begin and not begin.startswith(b"GET "):
+                self._others |= _ids(record)
             url, profile = _url(record), _field(record, "WARC-Profile") or ""
             is_unknown = record.rec_type == "revisit" and profile and not profile.endswith(_PROFILES)
             is_failure = record.rec_type == "metadata" and begin.startswith(f"{FETCH_ERROR}:".encode())
@@ -339,6 +344,12 @@ def _time(record: Any) -> datetime | None:
         found = read_date(date)
         return None if found is None else found.value
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+
+
+def _ids(record: Any) -> set[str]:
+    """Return the ID of *record*, and that of the record that belongs to it, such as the request of a response."""
+    names = ("WARC-Record-ID", "WARC-Concurrent-To")
+    return {_without_marks(_field(record, name)) for name in names} - {""}
 
 
 def _without_marks(value: str | None) -> str:

@@ -133,6 +133,22 @@ def test_dates(path: Path, caplog: pytest.LogCaptureFixture, date: str, at: str 
     assert caplog.messages == ([] if at else ["1 responses in the archive have no valid date, and were ignored"])
 
 
+@pytest.mark.parametrize("refers", ["request", "response"])
+def test_only_responses_to_get_are_found(path: Path, refers: str) -> None:
+    def pair(method: str, number: int) -> bytes:
+        ids = {"request": f"<urn:uuid:{number}>", "response": f"<urn:uuid:{number}0>"}
+        more = {name: f"WARC-Record-ID: {own}" for name, own in ids.items()}
+        more[refers] += f"\r\nWARC-Concurrent-To: {ids['request' if refers == 'response' else 'response']}"
+        date = f"202{number}-01-01T00:00:00Z"
+        return packed(
+            record(f"{method} / HTTP/1.1\r\n\r\n", kind="request", date=date, more=more["request"]),
+            record(http(method, "Content-Length: 9"), date=date, more=more["response"]),
+        )
+
+    path.write_bytes(pair("GET", 1) + pair("HEAD", 2) + pair("POST", 3))
+    assert bodies(path) == b"GET"
+
+
 def test_records_of_other_types_are_skipped(path: Path) -> None:
     kinds = ("warcinfo", "request", "metadata", "resource", "conversion", "continuation", "other")
     path.write_bytes(packed(record(http("a")), *(record(http(kind), kind=kind) for kind in kinds)))
