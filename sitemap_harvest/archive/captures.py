@@ -166,11 +166,10 @@ class Captures:
                 return found
             raise NoCaptureError("the archive has a capture of it that refers to an earlier one, which is missing")
         if is_not_modified:
-            return Capture(
-                found.url, found.at, original.status, original.headers, original.body, original.truncated, found
-            )
+            confirmation = replace(found, status=304)  # it may be missing
+            return replace(original, url=found.url, at=found.at, not_modified=confirmation)
         status, headers = (found.status, found.headers) if found.headers else (original.status, original.headers)
-        return Capture(found.url, found.at, status, headers, original.body, original.truncated)
+        return replace(original, url=found.url, at=found.at, status=status, headers=headers)
 
     def _original(self, revisit: Any, most_bytes: int) -> Capture | None:
         url = _field(revisit, "WARC-Refers-To-Target-URI") or _url(revisit)

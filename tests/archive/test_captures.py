@@ -200,6 +200,17 @@ def test_revisits_have_the_body_of_another_file(tmp_path: Path, more: str, block
     assert (found.status, found.headers, found.body) == (200, [("X", "2" if block else "1")], b"a")
 
 
+@pytest.mark.parametrize("block", ["", http("", "ETag: 1", status="304 Not Modified")])
+def test_a_confirmation_has_the_status_304(path: Path, block: str) -> None:
+    profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+    more = f"{profile}\r\nWARC-Refers-To-Date: 2019-01-01T00:00:00Z"
+    path.write_bytes(packed(record(http("a"), date="2019-01-01T00:00:00Z"), record(block, kind="revisit", more=more)))
+    found = Captures(files_of(path)).find(URL)
+    assert (found.status, found.body, found.at.year) == (200, b"a", 2020)
+    assert found.not_modified is not None
+    assert found.not_modified.status == 304
+
+
 def test_revisits_of_unknown_profiles_are_skipped(path: Path) -> None:
     revisit = record(http(""), kind="revisit", date="2021-01-01T00:00:00Z", more="WARC-Profile: http://x.example/diff")
     path.write_bytes(packed(record(http("a")), revisit))
