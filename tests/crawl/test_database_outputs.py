@@ -149,6 +149,27 @@ def test_rows_of_an_interrupted_run_are_beside_the_rows_that_they_would_replace(
     assert f"stays as it was: the run was interrupted; its rows are in {kept}" in log
 
 
+@pytest.mark.service
+def test_rows_are_kept_if_the_server_is_gone_at_the_end(crawl, serve, tmp_path):
+    server = postgresql()
+    uri = next(server)
+
+    def stop():
+        server.close()
+        return True
+
+    site = serve({"/s.xml": Page(urlset("/1", "/2"), after=stop)})
+    environment = {"TMPDIR": str(tmp_path)}
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feed(uri), environment=environment, calm=False)
+    (error,) = run.errors
+    assert "Connection refused" in error
+    assert "Traceback" not in run.log
+    (kept,) = tmp_path.glob("urls.*.parquet")
+    assert pq.read_metadata(kept).num_rows == 2
+    assert f"stays as it was: the new rows cannot be written; its rows are in {kept}" in run.log
+    assert run.stats["sitemap_harvest/output_failed"] == 1
+
+
 @pytest.mark.parametrize("folder", ["missing", "full"])
 def test_rows_that_cannot_be_kept_beside_the_database_are_in_the_temporary_folder(tmp_path, monkeypatch, folder):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

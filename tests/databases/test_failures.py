@@ -23,13 +23,14 @@ from sitemap_harvest.databases.duckdb_file import DuckDbFile
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.integration.items import database_output
 from sitemap_harvest.integration.items.database_output import RowFiles, TablesExporter
-from tests.databases.reading import load, read
+from tests.databases.reading import load, read, run_query
 from tests.databases.test_tables import entry, urls
 from tests.forked import FORKSERVER
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.process import BaseProcess
 
 BATCHES, BATCH_ROWS = 8, 400
 MOMENTS = [3, BATCHES, "before the commit", "after the commit"]
@@ -55,8 +56,16 @@ AFTER = {"create": NEW, "replace": NEW, "append": [*OLD, *NEW], "upsert": [OLD[-
 
 def write(uri: str, mode: str, *, moment: int | str = "", limit: int | None = None) -> int:
     """Write the new rows in another process, as a run does at its end; return its exit code."""
+    return ended(start(uri, mode, moment=moment, limit=limit))
+
+
+def start(uri: str, mode: str, *, moment: int | str = "", limit: int | None = None) -> BaseProcess:
     process = FORKSERVER.Process(target=_write, args=(f"{uri}?mode={mode}", moment, limit, dict(os.environ)))
     process.start()
+    return process
+
+
+def ended(process: BaseProcess) -> int:
     process.join(PATIENCE_SECONDS)
     assert process.exitcode is not None
     return process.exitcode
@@ -121,6 +130,54 @@ def test_a_killed_output_has_the_old_rows_or_all_new_ones(any_uri: str, mode: st
     if not is_new:
         assert write(any_uri, mode) == 0
         assert sorted(titles(any_uri)) == sorted(AFTER[mode])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("mode", ["replace", "append", "upsert"])
+def test_of_two_outputs_at_once_one_waits_or_is_refused(any_uri: str, mode: str) -> None:
+    prepare(any_uri, mode)
+    others: list[Any] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in rows_of_output():
+            if not others:  # the first one has locked the table, if it does
+                others.append(start(any_uri, mode))
+            yield batch
+
+    with open_database(parse_location(any_uri, default=Mode(mode))) as database:
+        database.load({"urls": Rows(urls().arrow.schema, batches())})
+    (other,) = others
+    second = ended(other)
+    assert second == 0 or (second == 3 and any_uri.startswith("duckdb"))
+    wanted = AFTER[mode] + (NEW if mode == "append" and not second else [])
+    assert sorted(titles(any_uri)) == sorted(wanted)
+
+
+@pytest.mark.service
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", list(AFTER))
+def test_a_server_that_ends_the_connection_leaves_the_old_rows(server: str, mode: str) -> None:
+    name = f"{server}?table=cut_{mode}"
+    if mode != "create":
+        load(name, "create", urls=urls(entry(0)))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, batch in enumerate(rows_of_output()):
+            if number == 3:
+                run_query(server, "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = "
+                          "'client backend' and pid <> pg_backend_pid()")  # fmt: skip
+            yield batch
+
+    lost = r"postgresql://\*{3}@[\d.:]+/postgres: (terminating connection|server closed the connection)"
+    with (
+        open_database(parse_location(name, default=Mode(mode))) as database,
+        pytest.raises(DatabaseError, match=lost),
+    ):
+        database.load({"urls": Rows(urls().arrow.schema, batches())})
+    with open_database(parse_location(name, default=Mode.APPEND)) as database:
+        assert database.exists("urls") == (mode != "create")
+    if mode != "create":
+        assert [row["position"] for row in read(server, f"cut_{mode}")] == [0]
 
 
 @pytest.mark.thorough
