@@ -89,7 +89,7 @@ def json_values(array: pa.Array, *, ascii_only: bool = False) -> pa.StringArray:
             pattern = _ESCAPED_IN_ASCII if ascii_only else _ESCAPED_IN_JSON
             array = _replaced(array, pattern, lambda text: json.dumps(text, ensure_ascii=ascii_only)[1:-1])
         text = _concat(['"', array, '"'], len(array))
-    elif pa.types.is_timestamp(array.type):
+    elif pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
         text = _concat(['"', text_of(array), '"'], len(array))
     else:
         text = text_of(array)

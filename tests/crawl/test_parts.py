@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
+import json
+from datetime import date, datetime, time
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
+import openpyxl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scrapy import Request, Spider, signals
@@ -18,8 +24,10 @@ from twisted.internet.defer import Deferred
 
 from sitemap_harvest import SitemapRecord, UrlEntry
 from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.integration.items.csv_exporters import CsvExporter
 from sitemap_harvest.integration.items.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
 from sitemap_harvest.integration.items.item_processor import batch_incompatibility
+from sitemap_harvest.integration.items.xlsx_exporter import XlsxExporter
 from sitemap_harvest.integration.middlewares import LocalFilesMiddleware, OutsideError, RobotsCacheMiddleware, below
 from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.spiders.sitemap import SitemapSpider
@@ -271,7 +279,68 @@ class TestLocalFiles:
         assert not error.value.args
 
 
+ODD_COLUMNS = {
+    "coded": pa.array(['a,"b"', None]).dictionary_encode(),
+    "long": pa.array(['a,"b"', None], pa.large_string()),
+    "view": pa.array(['a,"b"', None], pa.string_view()),
+    "day": pa.array([date(2020, 1, 1), None]),
+    "time": pa.array([time(1, 2, 3), None]),
+    "nanoseconds": pa.array([1_500, None], pa.timestamp("ns", "UTC")),
+    "exact": pa.array([Decimal("0.10"), None]),
+    "small": pa.array([1, None], pa.int8()),
+    "raw": pa.array([b"\xff", None]),
+    "days": pa.array([[date(2020, 1, 1)], None]),
+    "codes": pa.array([["x"], None], pa.list_(pa.dictionary(pa.int32(), pa.string()))),
+    "many": pa.array([[1], None], pa.large_list(pa.int32())),
+    "record": pa.array([{"at": time(1, 2)}, None]),
+    "repeated": pa.RunEndEncodedArray.from_arrays([1, 2], ["x", None]),
+}
+ODD_VALUES = {
+    "coded": 'a,"b"',
+    "long": 'a,"b"',
+    "view": 'a,"b"',
+    "day": "2020-01-01",
+    "time": "01:02:03",
+    "nanoseconds": "1970-01-01T00:00:00.000001+00:00",
+    "exact": 0.1,
+    "small": 1,
+    "raw": "\\xff",
+    "days": ["2020-01-01"],
+    "codes": ["x"],
+    "many": [1],
+    "record": {"at": "01:02:00"},
+    "repeated": "x",
+}
+
+
+def exported(kind: type[Any], item: Any, **options: Any) -> bytes:
+    file = io.BytesIO()
+    exporter = kind(file, **options)
+    exporter.start_exporting()
+    exporter.export_item(item)
+    exporter.finish_exporting()
+    return file.getvalue()
+
+
 class TestExporters:
+    @pytest.mark.quick
+    def test_columns_of_any_type_that_a_pipeline_adds_are_written(self):
+        entries = [UrlEntry(loc=f"https://a.example/{n}", sitemap="m", position=n) for n in (1, 2)]
+        batch = UrlBatch.of(entries).with_columns(**ODD_COLUMNS)
+        nothing = dict.fromkeys(ODD_COLUMNS)
+        lines = exported(JsonLinesExporter, batch, fields_to_export=[*ODD_COLUMNS]).splitlines()
+        assert [json.loads(line) for line in lines] == [ODD_VALUES, nothing]
+        text = exported(CsvExporter, batch, fields_to_export=[*ODD_COLUMNS]).decode()
+        first, second = csv.DictReader(io.StringIO(text, newline=""))
+        shown = {name: value if isinstance(value, str) else json.dumps(value) for name, value in ODD_VALUES.items()}
+        assert (first, second) == (shown | {"exact": "0.10"}, dict.fromkeys(ODD_COLUMNS, ""))
+        book = openpyxl.load_workbook(io.BytesIO(exported(XlsxExporter, batch)))
+        header, *rows = book["urls"].iter_rows(values_only=True)
+        cells, others = (dict(zip(header, row, strict=True)) for row in rows)
+        dates = {"day": datetime(2020, 1, 1), "nanoseconds": datetime(1970, 1, 1)}  # noqa: DTZ001 - as Excel has them
+        assert {name: cells[name] for name in ODD_COLUMNS} == ODD_VALUES | shown | {"exact": 0.1, "small": 1} | dates
+        assert {name: others[name] for name in ODD_COLUMNS} == nothing
+
     @pytest.mark.quick
     def test_rows_batches_and_other_items_keep_their_order(self):
         entries = [

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.databases import KINDS, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
-from sitemap_harvest.databases.columns import storable
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.files import temporary_files
 from sitemap_harvest.integration.default_settings import DATABASES
@@ -23,6 +22,7 @@ from sitemap_harvest.integration.items.item_processor import BATCHES
 from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS
 from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch
+from sitemap_harvest.model.plain_columns import for_database
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -193,8 +193,7 @@ def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:
 class _StreamExporter(ParquetExporter):
     """Writes the rows that a Parquet file would have to an Arrow IPC stream."""
 
-    def _keep(self, columns: pa.RecordBatch, kind: type[Batch[Any]] | None) -> None:
-        super()._keep(storable(columns), kind)
+    _prepared = staticmethod(for_database)
 
     def _new_writer(self, schema: pa.Schema) -> Any:
         return pa.ipc.new_stream(self._file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))

@@ -29,6 +29,7 @@ from sitemap_harvest.integration.items.item_processor import BATCHES
 from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS, LostRows
 from sitemap_harvest.model import Batch
 from sitemap_harvest.model.batch import JSON, added_column, column_of, converted
+from sitemap_harvest.model.plain_columns import for_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -190,10 +191,13 @@ class BatchExporter(exporters.BaseItemExporter):
         include_all = self.export_empty_fields or self.has_columns
         self.missing = self.missing.difference(known)
         return {
-            out: batch[name] if name in known else missing
+            out: self._prepared(batch[name]) if name in known else missing
             for name, out in self._names(batch).items()
             if name in known or include_all
         }
+
+    _prepared = staticmethod(for_text)
+    """Returns a column with a type that the format has."""
 
     def _names(self, batch: Batch[Any]) -> Mapping[str, str]:
         """Return the columns to write, with their names in the file."""
@@ -406,6 +410,8 @@ class ParquetExporter(TypedExporter):
     item: others are lost.
     """
 
+    _prepared = staticmethod(lambda column: column)  # it has all types
+
     def __init__(self, file: IO[bytes], **options: Any) -> None:
         super().__init__(file, **options)
         self._kind: type[Batch[Any]] | None = None
@@ -428,7 +434,9 @@ class ParquetExporter(TypedExporter):
         columns = self._columns(batch)
         schema = batch.arrow.schema
         fields = [
-            schema.field(name).with_name(out) if name in schema.names else pa.field(out, pa.string())
+            schema.field(name).with_name(out).with_type(columns[out].type)
+            if name in schema.names
+            else pa.field(out, pa.string())
             for name, out in self._names(batch).items()
         ]
         made = pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
