@@ -30,7 +30,7 @@ from scrapy.utils.reactor import install_reactor
 from scrapy.utils.sitemap import Sitemap, sitemap_urls_from_robots
 
 from sitemap_harvest.spiders.harvest import HarvestSpider
-from tests.site import gzipped, index, moved, robots, urlset
+from tests.site import Manner, Page, gzipped, index, moved, robots, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +77,8 @@ PAGES: dict[str, Any] = {
     ),
     "/s/blank.xml": _entries("<loc>\n  {site}/a/1\n  </loc>", "<loc>{site}/a/2?x=1&amp;y=2</loc>"),
     "/s/elsewhere.xml": urlset("/a/1", "http://localhost:1/x"),
+    "/s/truncated.xml": "<urlset><url><loc>{site}/a/1</loc></url><url><loc>{site}/a/2",
+    "/s/cut.xml": Page(urlset("/a/1", "/a/2", *(f"/b/{number}" for number in range(1, 4))), manner=Manner.CUT),
 }
 """The site; every other request is for a page."""
 
@@ -317,6 +319,43 @@ def a_sitemap_that_lists_sitemaps(base, site):
             yield item(response)
 
     return Confused
+
+
+@idiom(differs="a URL that is cut off by the end of a truncated document is not visited")
+def a_truncated_sitemap(base, site):
+    class Truncated(base):
+        name = "truncated"
+        sitemap_urls = [f"{site}/s/truncated.xml"]
+
+        def parse(self, response):
+            yield item(response)
+
+    return Truncated
+
+
+@idiom(differs="a document whose connection was closed early is read up to there")
+def a_cut_connection(base, site):
+    class Cut(base):
+        name = "cut"
+        sitemap_urls = [f"{site}/s/cut.xml"]
+
+        def parse(self, response):
+            yield item(response)
+
+    return Cut
+
+
+@idiom(differs="a sitemap on a host outside `allowed_domains` is read", settings={"SITEMAP_HARVEST_PRIVATE": True})
+def a_sitemap_outside_allowed_domains(base, site):
+    class Outside(base):
+        name = "outside"
+        allowed_domains = ["127.0.0.1"]
+        sitemap_urls = [f"{site.replace('127.0.0.1', 'localhost')}/s/c.xml"]
+
+        def parse(self, response):
+            yield item(response)
+
+    return Outside
 
 
 @idiom(

@@ -56,6 +56,9 @@ def test_an_idiom_has_the_same_result_under_both_base_classes(found, name):
     [
         ("a_feed", "url", ["/a/1", "/a/2"]),
         ("a_text_list", "url", ["/a/1", "/a/2"]),
+        ("a_truncated_sitemap", "url", ["/a/1"]),
+        ("a_cut_connection", "url", ["/a/1"]),
+        ("a_sitemap_outside_allowed_domains", "url", ["/c/1"]),
         ("a_sitemap_that_lists_sitemaps", "url", ["/a/1", "/a/2", "/s/one.xml"]),
         ("an_index_of_another_host", "url", ["/a/1"]),
         ("a_filter_that_fails", "url", ["/a/1", "/a/2", "/c/1"]),
