@@ -232,7 +232,9 @@ class Audit:
 
     def _count_not_requested(self, dataset: Dataset) -> int:
         """Return the number of documents that the run left out, without those that :attr:`unread` has."""
-        left_out = dataset.rows("select url from unread_documents where outcome in ('skipped', 'out-of-scope')")
+        left_out = dataset.rows(
+            "select url from unread_documents where is_left_out and outcome in ('skipped', 'out-of-scope')"
+        )
         return len({url for (url,) in left_out} - {one.url for one in self.unread})
 
     def _missing(self, dataset: Dataset) -> dict[str, str]:

@@ -25,15 +25,18 @@ _WAS_CUT = "coalesce(starts_with(reason, 'the connection'), false)"  # so there 
 NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
 _READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in ('read', 'unchanged', 'absent')"
+_IS_REDIRECT = f"coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)"
 UNREAD_DOCUMENTS = f"""
     with unread as (
-        select url, parent, kind, outcome, found_by, outcome in ('skipped', 'out-of-scope', 'over-limit', 'interrupted')
-            or (outcome = 'partial' and coalesce(starts_with(reason, 'limit='), false)) as is_left_out
+        select url, parent, kind, outcome, found_by, case outcome
+                when 'skipped' then not {_IS_REDIRECT}
+                when 'partial' then coalesce(starts_with(reason, 'limit='), false)
+                else outcome in ('out-of-scope', 'over-limit', 'interrupted') end as is_left_out
         from sitemaps
         where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')
                 or (outcome = 'read' and not complete)  -- the reading is not accepted yet
-                or (outcome = 'skipped' and not complete
-                    and not (entries = 0 and coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)))
+                or (outcome = 'skipped' and not complete and not (entries = 0 and {_IS_REDIRECT})
+                    and not (found_by in ('variant', 'well-known', 'home') and rows_from is null))  -- only tried before
                 or (outcome = 'out-of-scope' and found_by in ('robots', 'index'))
                 or (outcome in ('absent', 'forbidden', 'not-a-sitemap') and ({NAMED} or rows_from is not null)))
             and not (parent is null and ends_with(url, '/robots.txt') and outcome not in ('read', 'absent')

@@ -68,6 +68,12 @@ def test_nothing_is_missing_if_all_documents_are_read(tmp_path: Path) -> None:
     assert (found, summary.not_checked, summary.passed, summary.not_requested) == ([], (), 5, 0)
 
 
+def test_paths_that_only_an_earlier_search_tried_were_not_left_out(tmp_path: Path) -> None:
+    found, summary = audited(tmp_path, ["site/no-sitemap"], *[{ROBOTS: robots().encode()}] * 2)
+    assert [one.message.partition(":")[0] for one in found] == ["absent"]
+    assert (summary.not_checked, summary.not_requested) == ((), 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "runs", "not_requested", "unread"),
     [
