@@ -21,7 +21,6 @@ _ILL_FORMED = _texts(
 )  # fmt: skip
 """Problems that make XML ill-formed."""
 _TRUNCATED = _texts("html/truncated", "json/truncated", "text/truncated", "unpack/truncated", "xml/truncated")
-_WAS_CUT = "coalesce(starts_with(reason, 'the connection'), false)"  # so there is sitemap/incomplete
 NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
 _READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in ('read', 'unchanged', 'absent')"
@@ -67,7 +66,7 @@ UNREAD_NAMES = """
 """
 PROBLEMS = f"""
     with documents as (
-        select url, number, kind, outcome, reason, parent, found_by, complete, problems,
+        select url, number, kind, outcome, parent, found_by, complete, problems,
             list_transform(problems, lambda problem: problem.code) as codes
         from sitemaps
         where len(problems) > 0
@@ -95,9 +94,8 @@ PROBLEMS = f"""
         when code in ('document/not-a-sitemap', 'document/soft-404', 'document/binary', 'document/empty')
             then outcome = 'not-a-sitemap' and ({NAMED} or ends_with(url, '/robots.txt'))
         when code = 'document/challenge' then outcome = 'blocked' and {NAMED}
-        when code = 'unpack/truncated' then {_WAS_CUT}
-        when code in {_TRUNCATED} then {_WAS_CUT} or list_contains(codes, 'unpack/truncated')
-        when code = 'encoding/cut-character' then {_WAS_CUT} or list_has_any(codes, {_TRUNCATED})
+        when code in {_TRUNCATED} then code <> 'unpack/truncated' and list_contains(codes, 'unpack/truncated')
+        when code = 'encoding/cut-character' then list_has_any(codes, {_TRUNCATED})
         else false end
     order by code, count desc, url
 """  # noqa: S608 - our own conditions

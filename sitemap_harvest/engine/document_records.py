@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.discovery.candidate import NotFetched
+from sitemap_harvest.formats.document import OPEN_KINDS
 from sitemap_harvest.formats.problem_log import LOSSY
 from sitemap_harvest.model import Cause, Kind, Outcome, Problem, SitemapRecord
 
@@ -83,10 +84,15 @@ def _answered(record: SitemapRecord, response: DocumentResponse, *, is_local: bo
 def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> SitemapRecord:
     """Return *record* with the facts of *document*. *was_cut*: whether the connection ended early."""
     outcome, reason = _outcome_of_document(document)
+    cause = record.cause
     if was_cut and outcome in {Outcome.READ, Outcome.PARTIAL}:
         outcome, reason = Outcome.PARTIAL, "the connection was closed early; the partial data was read"
+    if was_cut and outcome is Outcome.NOT_A_SITEMAP and document.kind in OPEN_KINDS:
+        outcome, cause = Outcome.FAILED, Cause.CONNECTION
+        reason = "the connection was closed early, before it was clear what the document is"
     return replace(
         record,
+        cause=cause,
         kind=document.kind,
         outcome=outcome,
         reason=reason,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import Problem, SitemapRef, UrlEntry
 
 
+OPEN_KINDS = frozenset({Kind.EMPTY, Kind.XML, Kind.UNKNOWN})
+"""Kinds that the beginning of any document may seem to have."""
+
+
 class Document(ArrowData):
     """A document and its contents, read on demand.
 
@@ -187,13 +191,14 @@ class Document(ArrowData):
         return self._read
 
     def _judge(self, into: Collector) -> None:
-        if into.problems.lost_bytes and not self.kind.is_readable:
+        is_open = self._was_cut and self.kind in OPEN_KINDS
+        if is_open or (into.problems.lost_bytes and not self.kind.is_readable):
             return  # its kind is unknown
         if self._source.start.viewer:
             into.problems.add("document/viewer")
         if not self.kind.is_readable:
             into.problems.add(*self._why_nothing(), excerpt=self._source.start.head.strip()[:200] or None)
-        elif not into.entries and self.kind is not Kind.ROBOTS:
+        elif not (into.entries or self._was_cut or self.kind is Kind.ROBOTS):
             into.problems.add("document/no-entries")
 
     def _why_nothing(self) -> tuple[str, str | None]:

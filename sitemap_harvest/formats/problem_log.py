@@ -9,6 +9,13 @@ from sitemap_harvest.model.problem import MAX_EXCERPT_CHARS, MAX_SAMPLES
 
 LOSSY = frozenset(code for code, problem_type in CATALOGUE.items() if problem_type.loses)
 """Codes of the problems after which an entry may be missing."""
+_OF_THE_END = frozenset(
+    {"encoding/cut-character", "html/truncated", "json/truncated", "text/truncated", "unpack/truncated"}
+    | {"xml/not-well-formed", "xml/truncated"}
+)
+"""Problems that a whole document may have if it is read only in part."""
+_LIMITS = frozenset({"unpack/ratio", "unpack/tiny-members", "unpack/too-large"})
+"""Problems because of which the rest of the document was not decompressed, although it may be there."""
 _UNRELIABLE = {
     code: known.reliability for code, known in CATALOGUE.items() if known.reliability is not Reliability.NONE
 }
@@ -102,10 +109,15 @@ class ProblemLog:
         return self.was_cut or self.lost_bytes or "encoding/cut-character" in self._found
 
     def all(self) -> tuple[Problem, ...]:
-        """Return the problems, in order of first occurrence."""
+        """Return the problems, in order of first occurrence.
+
+        Without those of the end if the published document goes on where the reading ended.
+        """
+        goes_on = self.was_cut or not _LIMITS.isdisjoint(self._found)
         return tuple(
             Problem(
                 code=code, document=self._document, detail=found.detail, count=found.count, samples=tuple(found.samples)
             )
             for code, found in self._found.items()
+            if not (goes_on and code in _OF_THE_END)
         )

@@ -9,9 +9,10 @@ import pytest
 
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
-from sitemap_harvest.model import CATALOGUE, Kind, Outcome, Problem, Sample
-from tests.audit.auditing import SITE, findings_of_web
+from sitemap_harvest.model import CATALOGUE, Kind, Problem, Sample
+from tests.audit.auditing import SITE, audit_of_web, findings_of_web
 from tests.audit.web import html, index, robots, rss, urlset
+from tests.engine.run import Cut
 from tests.snapshots.store.making import Making, record_of
 
 if TYPE_CHECKING:
@@ -74,11 +75,33 @@ def test_every_problem_is_a_finding_if_nothing_else_explains_it(tmp_path: Path) 
     assert [code for code, _ in found] == list(CATALOGUE)
 
 
-def test_what_follows_from_a_cut_connection_is_no_finding(tmp_path: Path) -> None:
-    reason = "the connection was closed early; the partial data was read"
-    problems = [problem(code) for code in ("xml/not-well-formed", "xml/truncated", "loc/empty")]
-    found = findings_of_problems(tmp_path, problems, outcome=Outcome.PARTIAL, reason=reason)
-    assert found == [("sitemap/incomplete", f"read only in part: {reason}"), ("loc/empty", "D")]
+CUT = "the connection was closed early"
+
+
+@pytest.mark.parametrize(
+    ("body", "first", "message"),
+    [
+        pytest.param(PAGES[:-12], "sitemap/incomplete", f"read only in part: {CUT}; ", id="xml"),
+        pytest.param(gzip.compress(PAGES)[:-20], "sitemap/incomplete", f"read only in part: {CUT}; ", id="gzip"),
+        pytest.param(PAGES[:30], "sitemap/not-fetched", f"not fetched: {CUT}, before it was clear ", id="start"),
+        pytest.param(b"", "sitemap/not-fetched", f"not fetched: {CUT}, before it was clear ", id="nothing"),
+    ],
+)
+def test_a_cut_connection_is_no_problem_of_the_document_then_or_later(
+    body: bytes, first: str, message: str, tmp_path: Path
+) -> None:
+    def web(answer: bytes | int) -> dict[str, Any]:
+        return {f"{SITE}/robots.txt": robots(f"{SITE}/s.xml")[2], f"{SITE}/s.xml": answer}
+
+    def about(audit: Audit) -> dict[str, str]:
+        found = [one for one in audit.findings() if one.sitemap and one.rule.partition("/")[0] not in OF_ENTRIES]
+        return {one.rule: one.message for one in found}
+
+    then = about(audit_of_web(tmp_path, web(PAGES), web(Cut(body)), site=SITE))
+    assert then.keys() == {first}
+    assert then[first].startswith(message)
+    later = about(audit_of_web(tmp_path, web(503), site=SITE))
+    assert later == {"sitemap/not-fetched": "not fetched: HTTP 503: the server failed"}
 
 
 @pytest.mark.parametrize(

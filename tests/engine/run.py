@@ -32,6 +32,10 @@ All others are a 404."""
 _REFUSED = NotFetched(Outcome.FAILED, "the connection was refused", Cause.REFUSED)
 
 
+class Cut(bytes):
+    """The part of a body that came before the connection was closed."""
+
+
 @dataclass(frozen=True)
 class Request:
     """The request for a document."""
@@ -148,5 +152,10 @@ def respond(web: Web, request: Request) -> DocumentResponse:
     assert answer is not None, f"{url} redirects to a host without an answer"
     status, body = (200, answer) if isinstance(answer, bytes) else (answer, b"")
     return DocumentResponse(
-        url=url, status=status, body=body, redirect_urls=tuple(redirected), is_conditional=bool(request.headers)
+        url=url,
+        status=status,
+        body=body,
+        redirect_urls=tuple(redirected),
+        is_conditional=bool(request.headers),
+        was_cut=isinstance(body, Cut),
     )

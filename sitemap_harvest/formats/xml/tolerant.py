@@ -97,7 +97,8 @@ class _Sitemap(TokenReader):
         if self._open:
             self._note_once("xml/truncated", self.tokens.line, self._open[-1].text.strip() or None)
         if not self._root_tag:
-            self._problems.add("xml/malformed", "there is no root element")
+            if "xml/truncated" not in self._problems:
+                self._problems.add("xml/malformed", "there is no root element")
         elif self._root_is_open:
             self._note_once("xml/truncated", self.tokens.line)
 
