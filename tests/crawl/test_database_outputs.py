@@ -262,6 +262,19 @@ def test_an_output_of_one_kind_may_name_its_table(crawl, serve, tmp_path, select
     assert [row["position"] for row in read(f"sqlite:{tmp_path}/data.db", "seo")] == [1, 2]
 
 
+def test_several_outputs_may_be_tables_of_one_file(crawl, serve, tmp_path):
+    site = serve({"/s.xml": urlset("/1", "/2")})
+    classes = {"u": "sitemap_harvest.UrlEntry", "s": "sitemap_harvest.SitemapRecord"}
+    feeds = {
+        f"duckdb:{tmp_path}/data.db?table={name}": {"format": "", "overwrite": True, "item_classes": [one]}
+        for name, one in classes.items()
+    }
+    crawl(sitemap=f"{site.url}/s.xml", emit="urls,sitemaps", feeds=feeds)
+    with duckdb.connect(tmp_path / "data.db") as connection:
+        counts = "select (select count(*) from u), (select count(*) from s)"
+        assert connection.sql(counts).fetchall() == [(2, 1)]
+
+
 @pytest.mark.parametrize("mode", ["replace", "append", "upsert"])
 def test_rows_of_a_kind_that_a_pipeline_adds_are_kept_if_the_table_is_for_another(crawl, serve, tmp_path, mode):
     site = serve({"/s.xml": urlset("/1", "/2")})

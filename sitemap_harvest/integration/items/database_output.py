@@ -8,12 +8,14 @@ from __future__ import annotations
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.databases import KINDS, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
+from sitemap_harvest.databases import DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
+from sitemap_harvest.databases.location import SCHEMES
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.files import temporary_files
 from sitemap_harvest.integration.default_settings import DATABASES
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
 _NAMES = {kind: name for name, kind in EMIT.items()}
+_LOADING = Lock()
+"""Held by the output that is written: DuckDB opens no file twice with different options, and several may name one."""
 
 
 class _Batches:
@@ -139,7 +143,7 @@ class DatabaseStorage:
             return self.kept()
         rows = self._files.rows()
         self._check_kinds(rows)  # pipelines and own spiders may have added some
-        with open_database(self.location) as database:
+        with _LOADING, open_database(self.location) as database:
             database.load(rows)
         return []
 
@@ -177,9 +181,9 @@ def database_of(uri: str, options: Mapping[str, Any]) -> str | None:
     Its format tells or, if that is empty or ``db``, its name. If neither does, the kind is ``db``.
     """
     name = str(options["format"] or "")
-    if name in KINDS or name not in DATABASES:
-        return name if name in KINDS else None
-    return kind_of(uri) or name or None
+    if name not in DATABASES:
+        return None
+    return SCHEMES.get(name) or kind_of(uri) or name or None
 
 
 def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:
