@@ -15,6 +15,7 @@ from scrapy.utils.defer import deferred_from_coro
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.run_state import RUN, RunState, fields
 from sitemap_harvest.errors import ArgumentError, HarvestError
+from sitemap_harvest.model import counted
 from sitemap_harvest.page_visits.page_rules import PageRules
 from sitemap_harvest.spiders.added_components import enable_components
 from sitemap_harvest.spiders.run_components import connect
@@ -152,6 +153,14 @@ class Harvest(RunState):
         counts = {"urls": summary.urls, "documents": summary.documents}
         level = INFO if summary.urls or summary.is_stored else WARNING
         logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
+        stats = self._crawler.stats
+        if ignored := stats.get_value("httperror/response_ignored_count", 0):  # only a spider's own callbacks lack them
+            logger.log(
+                INFO if stats.get_value("item_scraped_count") else WARNING,
+                "%s had an error status, such as 404, and did not reach the callback (the stats "
+                "httperror/response_ignored_status_count/... count them)",
+                counted(ignored, "response"),
+            )
         for note, values in summary.site_notes.lines() if summary.urls else ():
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
         for title, notes in (

@@ -87,4 +87,8 @@ def _defaults(spider: SitemapAttributes, ours: dict[str, Any]) -> dict[str, Any]
     if spider.sitemap_urls and not defaults.keys() & set(_TARGETS):
         urls = spider.sitemap_urls
         defaults["sitemap"] = urls if isinstance(urls, str) else list(urls)
+        for url in defaults["sitemap"]:
+            if not isinstance(url, str):
+                message = f"sitemap_urls: {url!r} is not a text"
+                raise ArgumentError("sitemap_urls", url, "a URL", message=message)
     return defaults

@@ -240,6 +240,11 @@ class WrongRule(HarvestSpider):
     sitemap_rules = [("", "parse", "x")]
 
 
+class WrongUrl(HarvestSpider):
+    name = "wrong-url"
+    sitemap_urls = [f"{SITE}/sitemap.xml", None]
+
+
 class WrongHooks(Many):
     """Has mistakes in its hooks, by the argument ``hook``."""
 

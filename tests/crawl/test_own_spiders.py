@@ -176,6 +176,7 @@ def test_the_sitemaps_of_the_class_can_be_replaced_by_arguments(serve, crawl):
         pytest.param("simplest", {"_harvest": "x"}, "argument _harvest: the spider itself uses this", id="taken"),
         pytest.param("simplest", {"emit": "none,urls"}, "argument emit='none,urls': it must be", id="none-and-more"),
         pytest.param("broken", {}, "sitemap_rules: 'parse_nothing' is neither a method of Broken", id="no-callback"),
+        pytest.param("wrong-url", {}, "sitemap_urls: None is not a text", id="no-text"),
         pytest.param("wrong-rule", {}, "sitemap_rules: ('', 'parse', 'x') is not a pair of", id="no-pair"),
     ],
 )
@@ -264,6 +265,21 @@ def test_a_wrong_hook_is_named_and_the_document_is_read(serve, crawl, hook, page
     assert run.stats["sitemap_harvest/pages_filter_failed"] == 3 - pages
     assert run.stats.get("sitemap_harvest/pages", 0) == pages
     assert run.fates(site.url) == {"/s.xml": "read"}
+
+
+@pytest.mark.parametrize(
+    ("pages", "line"),
+    [
+        pytest.param((), "WARNING: 2 responses had an error status, such as 404, and did not reach", id="all"),
+        pytest.param(("/2004",), "INFO: 1 response had an error status", id="some"),
+        pytest.param(("/2004", "/2005"), None, id="none"),
+    ],
+)
+def test_pages_with_an_error_status_are_counted_below_the_summary(serve, crawl, pages, line):
+    site = serve({**dict.fromkeys(pages, "A page"), "/sitemap.xml": urlset("/2004", "/2005")})
+    run = crawl(spider="simplest", environment={"SITE_URL": site.url})
+    assert (line or "2 URLs from 1 document (1 read)") in run.log
+    assert ("had an error status" in run.log) is (line is not None)
 
 
 def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):
