@@ -470,6 +470,22 @@ def test_a_file_in_a_protected_folder_is_overwritten(tmp_path, monkeypatch, code
 
 
 @pytest.mark.quick
+def test_crawls_of_one_process_that_write_the_same_file_at_once_are_warned(tmp_path, caplog):
+    first, second, other = (FileFeedStorage(str(tmp_path / name), appends=False) for name in ("a", "a", "b"))
+    files = [storage.open(None) for storage in (first, other)]
+    assert caplog.messages == []
+    files.append(second.open(None))
+    (message,) = caplog.messages
+    assert message.startswith(f"{tmp_path}/a: another crawl of this process writes the same file")
+    assert "put %(name)s or another attribute" in message
+    for storage, file in zip((first, other, second), files, strict=True):
+        storage.store(file)
+    third = FileFeedStorage(str(tmp_path / "a"), appends=False)
+    third.store(third.open(None))
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.quick
 def test_a_mounted_file_is_overwritten(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EBUSY, "Device or resource busy")

@@ -13,7 +13,7 @@ import sys
 import weakref
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from scrapy.extensions import feedexport, postprocessing
 
@@ -113,6 +113,9 @@ class FileFeedStorage(feedexport.FileFeedStorage):
     directly, as is a file in a folder in which the run may not create one.
     """
 
+    _in_use: ClassVar[weakref.WeakSet[FileFeedStorage]] = weakref.WeakSet()
+    """Those of all crawls of the process that are open."""
+
     def __init__(self, path: str, *, appends: bool) -> None:
         super().__init__(path, feed_options={"overwrite": not appends})
         self._target = Path(os.path.realpath(self.path))  # so that a link is not replaced
@@ -161,6 +164,13 @@ class FileFeedStorage(feedexport.FileFeedStorage):
             return self._target.open(self.write_mode)
         run = run_of(spider)  # its ID keeps the rows of several interrupted runs apart
         self._partial = Path(f"{self._target}.{run.run_id if run else os.getpid()}.partial")
+        if any(other._target == self._target for other in self._in_use):  # noqa: SLF001 - of the same class
+            logger.warning(
+                "%s: another crawl of this process writes the same file, and the one that ends last replaces it; put "
+                "%%(name)s or another attribute of the spider into the name of the output",
+                self.path,
+            )
+        self._in_use.add(self)
         self._finalizer = weakref.finalize(self, _abandon, self._new, self.path)
         if self.write_mode == "ab" and self.exists:
             with self._target.open("rb") as known:
@@ -201,6 +211,7 @@ class FileFeedStorage(feedexport.FileFeedStorage):
 
     def _taken(self) -> Replacement | None:
         new, self._new = self._new, None
+        self._in_use.discard(self)
         if self._finalizer is not None:
             self._finalizer.detach()
         return new
