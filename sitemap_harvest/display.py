@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -105,9 +106,11 @@ def _size(name: str, table: pa.Table | pa.RecordBatch) -> str:
 def _head(table: pa.Table | pa.RecordBatch) -> tuple[list[str], list[list[str]]]:
     """Return the names of the main columns of *table*, and their first values as text."""
     known = set(names := table.schema.names)
-    columns = next((columns for columns in _MAIN_COLUMNS if known.issuperset(columns)), names[:4])
-    rows = table.slice(0, SHOWN_ROWS).select(list(columns)).to_pylist()
-    return [_text(name) for name in columns], [[_text(value) for value in row.values()] for row in rows]
+    main = next((columns for columns in _MAIN_COLUMNS if known.issuperset(columns)), None)
+    shown = range(min(4, len(names))) if main is None else [names.index(name) for name in main]
+    columns = [table.column(at).slice(0, SHOWN_ROWS).to_pylist() for at in shown]  # two may have the same name
+    rows = [[_text(value) for value in row] for row in zip(*columns, strict=True)]
+    return [_text(names[at]) for at in shown], rows
 
 
 def _text(value: Any) -> str:
@@ -116,7 +119,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         parts = [*map(_text, value[:_MOST_PARTS]), *(["..."] if len(value) > _MOST_PARTS else [])]
         return ", ".join(parts)[:_MOST_CHARS]
-    text = value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "isoformat") else str(value)
+    text = value.isoformat(sep=" ", timespec="seconds") if isinstance(value, datetime) else str(value)
     return visible(text.removesuffix("+00:00")[:_MOST_CHARS])
 
 

@@ -122,7 +122,7 @@ def _lastmods(rows: Any) -> pa.ChunkedArray:
     if not isinstance(rows, ArrowData):
         try:
             rows = pa.table(rows)
-        except (TypeError, pa.ArrowInvalid) as error:
+        except (TypeError, ValueError) as error:  # also of pyarrow
             raise TypeError(f"{wanted}, and not a {type(rows).__name__}") from error
         if "lastmod" not in rows.column_names:
             raise HarvestError(f"{wanted}, and not {', '.join(rows.column_names)}")

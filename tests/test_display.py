@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, time, timedelta
+
 import pyarrow as pa
 from lxml import html
 
@@ -33,6 +35,15 @@ def test_names_of_columns_and_values_are_text() -> None:
         ("td", SHOWN, ["style", "title"]),
     ]
     assert SHOWN in table_as_text("urls", pa.table({NASTY: [1]}))
+
+
+def test_values_of_other_types_and_columns_of_one_name_are_shown() -> None:
+    columns = [[date(2020, 1, 1)], [time(1, 2, 3)], [datetime(2020, 1, 1, 4, 5, 6, 7, UTC)], [timedelta(1)]]
+    table = pa.Table.from_arrays([pa.array(column) for column in columns], ["a", "a", "b", "a"])
+    assert table_as_text("rows", table).splitlines()[1:] == [
+        "a           a         b                    a",
+        "2020-01-01  01:02:03  2020-01-01 04:05:06  1 day, 0:00:00",
+    ]
 
 
 def test_huge_values_and_many_lines_are_cut() -> None:

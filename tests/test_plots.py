@@ -161,6 +161,7 @@ def test_a_chart_is_a_page_with_its_numbers(history: History, tmp_path: Path) ->
     [
         pytest.param(plots.lastmod, TypeError, "such as result.urls, and not a History", id="no-rows"),
         pytest.param(lambda _: plots.lastmod(None), TypeError, "and not a NoneType", id="nothing"),
+        pytest.param(lambda _: plots.lastmod([{"lastmod": AT}]), TypeError, "and not a list", id="list"),
         pytest.param(lambda _: plots.lastmod(dated(AT)["lastmod"]), TypeError, "and not a TimestampArray", id="column"),
         pytest.param(lambda _: plots.lastmod({"loc": ["a"]}), HarvestError, "result.urls, and not loc", id="no-dates"),
         pytest.param(lambda _: plots.lastmod({"lastmod": ["a"]}), HarvestError, "it has the type string", id="text"),

@@ -168,7 +168,7 @@ def test_a_pipeline_for_batches_works_on_either(crawl, source, way):
 @pytest.mark.parametrize("way", ["auto", "rows"])
 def test_a_run_whose_rows_a_pipeline_for_batches_removes_has_found_nothing(crawl, source, way):
     closing = crawl.folder / "closing.json"
-    run = harvest(crawl, source, "NoRows", way=way, SITEMAP_HARVEST_CLOSING=closing)
+    run = harvest(crawl, source, "NoRows", way=way, SITEMAP_HARVEST_CLOSING=str(closing))
     assert run.stats["item_dropped_count"] == run.stats["item_dropped_reasons_count/DropItem"] == 6
     assert (json.loads(closing.read_bytes())["verdict"], out(crawl)) == ("nothing-found", [])
 

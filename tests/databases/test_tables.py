@@ -124,6 +124,14 @@ def test_upsert_by_other_columns(uri: str, key: str, wanted: list[str]) -> None:
     assert sorted(row["title"] for row in read(uri)) == wanted
 
 
+def test_rows_without_a_value_in_the_key_replace_none_and_are_not_replaced(uri: str) -> None:
+    separator = "&" if "?" in uri else "?"
+    for position in (1, 2):
+        rows = urls(entry(position), entry(position + 2, title="same"))
+        load(f"{uri}{separator}mode=upsert&key=title", "upsert", urls=rows)
+    assert [(row["position"], row["title"]) for row in read(uri)] == [(1, None), (2, None), (4, "same")]
+
+
 @pytest.mark.parametrize(
     ("key", "message"),
     [
