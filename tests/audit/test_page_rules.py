@@ -143,7 +143,7 @@ def test_a_finding(tmp_path: Path) -> None:
     pages = [page(A, status=404), page(B)]
     (finding,) = found(tmp_path, "page/client-error", {SITEMAP: urls(A, B, C)}, pages=pages)
     assert (*seen(finding), finding.share) == (SITEMAP, 1, [(A, "404")], 0.5)
-    assert finding.message == "1 URL with a client error, such as 404 (50% of the requested pages of this sitemap)"
+    assert finding.message == "1 URL with a client error, such as 404 (50% of the checked pages of this sitemap)"
 
 
 def test_pages_are_joined_by_their_canonical_url_once_for_each_sitemap(tmp_path: Path) -> None:
@@ -172,11 +172,11 @@ def test_errors_of_pages_that_only_a_feed_lists(tmp_path: Path) -> None:
     rules = [rule for name, rule in RULES.items() if name.startswith("page/")]
     audit = Audit(snapshot, making.store.history(SITE), rules=rules, pages=[PageBatch.of(pages).arrow])
     assert [(one.rule, one.message) for one in audit.findings()] == [
-        ("page/client-error", "1 URL with a client error, such as 404 (50% of the requested pages of this sitemap)"),
-        ("page/error-share", "errors in 1 of 2 requested pages (50.0%)"),
+        ("page/client-error", "1 URL with a client error, such as 404 (50% of the checked pages of this sitemap)"),
+        ("page/error-share", "errors in 1 of 2 checked pages (50.0%)"),
     ]
     reasons = {one.rule: one.reason for one in audit.summary().not_checked}
-    reason = "no page that a sitemap lists was requested, only those of feeds and pages of links"
+    reason = "no page that a sitemap lists was checked, only those of feeds and pages of links"
     assert [rule for rule, text in reasons.items() if text == reason] == [
         "page/redirect",
         "page/noindex",
@@ -193,14 +193,14 @@ def many(count: int, errors: int, **values: Any) -> list[PageRecord]:
     ("listed", "pages", "message"),
     [
         pytest.param(
-            1000, many(100, 5), "5 of 100 requested pages (5.0%; 95% confidence interval 2.2% to 11.2%)", id="sample"
+            1000, many(100, 5), "5 of 100 checked pages (5.0%; 95% confidence interval 2.2% to 11.2%)", id="sample"
         ),
-        pytest.param(100, many(100, 2), "2 of 100 requested pages (2.0%)", id="all"),
-        pytest.param(1000, many(100, 2, source=EXPORT), "2 of 100 requested pages (2.0%)", id="crawl export"),
+        pytest.param(100, many(100, 2), "2 of 100 checked pages (2.0%)", id="all"),
+        pytest.param(1000, many(100, 2, source=EXPORT), "2 of 100 checked pages (2.0%)", id="crawl export"),
         pytest.param(
             10,
             [page(f"{SITE}/1", **GONE, error="timeout", cause="timeout")],
-            "1 of 1 requested pages (100.0%; 95% confidence interval 20.7% to 100.0%)",
+            "1 of 1 checked pages (100.0%; 95% confidence interval 20.7% to 100.0%)",
             id="one",
         ),
     ],
@@ -221,7 +221,7 @@ def test_share_of_errors_of_all_pages_that_a_probe_could_request(tmp_path: Path)
     writer.flush()
     history = making.store.history(SITE)
     (finding,) = Audit(history.at("latest"), history, rules=[RULES["page/error-share"]]).findings()
-    assert finding.message == "errors in 1 of 1 requested pages (100.0%)"
+    assert finding.message == "errors in 1 of 1 checked pages (100.0%)"
 
 
 def test_few_errors(tmp_path: Path) -> None:

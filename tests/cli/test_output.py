@@ -181,3 +181,13 @@ def test_a_binary_format_is_not_written_to_a_terminal(monkeypatch: pytest.Monkey
     with pytest.raises(ArgumentError, match=f"output {name}: the format is binary, and standard output is a terminal"):
         output.write([], name)
     assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("name", ["csv", "json", "jsonl", "tsv", "xml"])
+@pytest.mark.parametrize("batches", [0, 1, 2])
+def test_text_ends_with_one_line_feed(name: str, batches: int, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{name}"
+    output.write(map(output.AnyBatch, ROWS.to_batches() * batches), str(path))
+    text = path.read_bytes()
+    assert text == (text.rstrip(b"\r\n") + (b"\r\n" if name == "csv" else b"\n") if text else b"")
+    assert text or name == "jsonl" or (name in {"csv", "tsv"} and not batches)

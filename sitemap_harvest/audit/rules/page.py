@@ -13,7 +13,7 @@ _OF_SITEMAPS = "kind not in ('feed', 'links')"
 _UNCHECKED_OF_SITEMAPS = f"""
     {_UNCHECKED}
     union all
-    select 'no page that a sitemap lists was requested, only those of feeds and pages of links'
+    select 'no page that a sitemap lists was checked, only those of feeds and pages of links'
     where not exists (from listed_pages where {_OF_SITEMAPS})
 """
 _UNCHECKED_NOT_LISTED = f"""
@@ -27,7 +27,7 @@ _AFTER = f"if({_REDIRECTED}, ' after a redirect', '')"
 
 
 def _pages(condition: str, value: str) -> str:
-    """Return the query for the listed pages with *condition*, with their share of the requested pages of a sitemap."""
+    """Return the query for the listed pages with *condition*, with their share of the checked pages of a sitemap."""
     return f"""
         with shares as (
             select document, avg(coalesce({condition}, false)::int) as share from listed_pages group by 1
@@ -40,7 +40,7 @@ def _pages(condition: str, value: str) -> str:
 @rule(
     "page/redirect",
     Severity.WARNING,
-    "{urls} with a redirect ({share} of the requested pages of this sitemap)",
+    "{urls} with a redirect ({share} of the checked pages of this sitemap)",
     needs="pages",
     unchecked=_UNCHECKED_OF_SITEMAPS,
     google="Page with redirect",
@@ -65,7 +65,7 @@ def redirect() -> str:
 @rule(
     "page/client-error",
     Severity.ERROR,
-    "{urls} with a client error, such as {value} ({share} of the requested pages of this sitemap)",
+    "{urls} with a client error, such as {value} ({share} of the checked pages of this sitemap)",
     needs="pages",
     unchecked=_UNCHECKED,
     google="Not found (404)",
@@ -89,7 +89,7 @@ def client_error() -> str:
 @rule(
     "page/server-error",
     Severity.ERROR,
-    "{urls} with a server error, such as {value} ({share} of the requested pages of this sitemap)",
+    "{urls} with a server error, such as {value} ({share} of the checked pages of this sitemap)",
     needs="pages",
     unchecked=_UNCHECKED,
     google="Server error (5xx)",
@@ -112,7 +112,7 @@ def server_error() -> str:
 @rule(
     "page/unreachable",
     Severity.ERROR,
-    "{urls} without a response, such as {value} ({share} of the requested pages of this sitemap)",
+    "{urls} without a response, such as {value} ({share} of the checked pages of this sitemap)",
     needs="pages",
     unchecked=_UNCHECKED,
     screaming_frog="No Response",
@@ -161,9 +161,9 @@ def error_share(share: float = 0.01) -> str:
                 sqrt(z * share * (1 - share) + z * z / 4) / (1 + z) as margin from counts
         )
         select errors as count, share, if(is_sample,
-            format('{{:,}} of {{:,}} requested pages ({{:.1f}}%; 95% confidence interval {{:.1f}}% to {{:.1f}}%)',
+            format('{{:,}} of {{:,}} checked pages ({{:.1f}}%; 95% confidence interval {{:.1f}}% to {{:.1f}}%)',
                 errors, pages, 100 * share, 100 * greatest(middle - margin, 0), 100 * least(middle + margin, 1)),
-            format('{{:,}} of {{:,}} requested pages ({{:.1f}}%)', errors, pages, 100 * share)) as value
+            format('{{:,}} of {{:,}} checked pages ({{:.1f}}%)', errors, pages, 100 * share)) as value
         from intervals where share > {share}
     """  # noqa: S608 - a number and our own condition
 
@@ -183,7 +183,7 @@ _NOINDEX = f"({_noindex('x_robots_tag')} or {_noindex('meta_robots')})"
 @rule(
     "page/noindex",
     Severity.ERROR,
-    "{urls} with noindex, such as {value} ({share} of the requested pages of this sitemap)",
+    "{urls} with noindex, such as {value} ({share} of the checked pages of this sitemap)",
     needs="pages.directives",
     unchecked=_UNCHECKED_OF_SITEMAPS,
     google="Excluded by 'noindex' tag",
@@ -212,7 +212,7 @@ _ELSEWHERE = "coalesce(split_part(canonical_key, '#', 1) <> split_part(key, '#',
 @rule(
     "page/canonical-elsewhere",
     Severity.ERROR,
-    "{urls} with another canonical URL ({share} of the requested pages of this sitemap)",
+    "{urls} with another canonical URL ({share} of the checked pages of this sitemap)",
     needs="pages.canonical",
     unchecked=_UNCHECKED_OF_SITEMAPS,
     google="Alternate page with proper canonical tag",
@@ -237,7 +237,7 @@ def canonical_elsewhere() -> str:
 @rule(
     "page/soft-404",
     Severity.WARNING,
-    "{count:missing page} with status 200, such as {value} ({share} of the requested pages of this sitemap)",
+    "{count:missing page} with status 200, such as {value} ({share} of the checked pages of this sitemap)",
     needs="pages.title",
     unchecked=_UNCHECKED,
     google="Soft 404",
