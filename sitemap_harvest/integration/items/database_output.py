@@ -14,8 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.databases import DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
-from sitemap_harvest.databases.location import SCHEMES
+from sitemap_harvest.databases import SCHEMES, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.files import temporary_files
 from sitemap_harvest.integration.default_settings import DATABASES
