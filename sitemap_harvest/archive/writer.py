@@ -185,7 +185,7 @@ class ArchiveWriter:
     def _next_file(self) -> BinaryIO:
         self._number += 1
         path = self._folder / f"{self._run_id}-{self._number:05}.warc.gz"
-        file = self._file = path.open("xb", buffering=0)
+        file = path.open("xb", buffering=0)
         facts = {
             "software": self._info["software"],
             "format": "WARC File Format 1.1",
@@ -194,7 +194,13 @@ class ArchiveWriter:
         }
         record = self._builder.create_warcinfo_record(path.name, facts)
         self._info_id = record.rec_headers.get_header("WARC-Record-ID")
-        self._append(file, record)
+        try:
+            self._append(file, record)
+        except OSError:
+            file.close()
+            path.unlink()
+            raise
+        self._file = file
         return file
 
     def _append(self, file: BinaryIO, *records: Any) -> None:
@@ -207,7 +213,8 @@ class ArchiveWriter:
         try:
             while data:
                 data = data[file.write(data) :]
-        except OSError:
+        except OSError as error:
+            error.filename = file.name  # no file is named in an error of writing
             file.truncate(begin)
             file.seek(begin)
             raise

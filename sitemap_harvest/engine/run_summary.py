@@ -424,7 +424,8 @@ class Summary:
         if len(self.sites) == 1 and SiteResult.FOUND not in self.sites:
             (result,) = self.sites
             words = next(iter(self.why_not_found)) if len(self.why_not_found) == 1 else _RESULT_WORDS[result]
-            return f"No URL was found: {words} {'; '.join(self.site_notes.first[:3])}."
+            notes = f" {'; '.join(first)}." if (first := self.site_notes.first[:3]) else ""
+            return f"No URL was found: {words}{notes}"
         if reasons := [*self.site_notes.first, *self.skipped.first, *failed]:
             return f"No URL was found. {'; '.join(reasons[:3])}."
         return "No URL was found: the documents list none."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import resource
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -237,7 +238,20 @@ def test_a_failed_record_leaves_no_half(tmp_path: Path, left: int) -> None:
     writer.write(exchange())
     whole = (path := next(tmp_path.iterdir())).read_bytes()
     writer._file = Full(writer._file, left)  # type: ignore[assignment]
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=f"No space left on device: .{path}"):
         writer.write(exchange(url="https://a.example/2", body=b"x" * 100))
     writer.close()
     assert path.read_bytes() == whole
+
+
+def test_a_file_for_which_there_is_no_space_is_removed(tmp_path: Path) -> None:
+    writer = ArchiveWriter(tmp_path, RUN, INFO)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large: .*-00001\.warc\.gz"):
+            writer.write(exchange())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    writer.close()
+    assert list(tmp_path.iterdir()) == []

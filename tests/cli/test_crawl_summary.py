@@ -183,6 +183,11 @@ def test_why_no_url_was_found(root: str, evidence: list[tuple[str, FoundBy, Outc
     assert [summary.why_nothing() for _ in range(2)] == [f"No URL was found: {words}"] * 2
 
 
+def test_a_search_that_a_failure_has_ended_needs_no_further_reason() -> None:
+    summary = Summary(tallies={Outcome.READ: Tally(documents=1)}, sites=Counter({SiteResult.UNFINISHED: 1}))
+    assert summary.why_nothing() == "No URL was found: the search is unfinished."
+
+
 def test_guesses_that_failed_are_listed_but_not_counted() -> None:
     site, base = "https://a.example", "http://a.example"
     evidence = [
