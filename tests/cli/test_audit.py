@@ -329,12 +329,6 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         ),
         pytest.param([SITE, "--since", "7d"], "--store audits stored snapshots, so --since has", id="option"),
         pytest.param(
-            ["https://c.example", "--prefix", "/blog/"],
-            "--prefix '/blog/' has no effect: an audit checks every URL of the sitemaps that it reads; "
-            "to audit a section, choose its sitemaps with --follow REGEX or --skip REGEX\n",
-            id="filter-of-urls",
-        ),
-        pytest.param(
             [SITE, "--probe", "1", "-a", "probe=2"], "--probe 1 and -a probe=2 contradict each other", id="probe-twice"
         ),
         pytest.param([SITE, "--details", "url/fragment"], "--details url/fragment: it needs -O FILE", id="no-output"),
@@ -353,6 +347,15 @@ def test_usage_errors_are_reported_in_one_line(folder: Path, arguments: list[str
     assert run.returncode == 2
     assert run.stderr.startswith(f"scrapy harvest audit: {words}")
     assert run.stderr.count("\n") == 1
+
+
+def test_filters_of_urls_are_refused(tmp_path: Path) -> None:
+    run = forked.scrapy("harvest", "audit", "https://c.example", "--prefix", "/blog/", cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr == (
+        "scrapy harvest audit: --prefix '/blog/' has no effect: an audit checks every URL of the sitemaps that it "
+        "reads; to audit a section, choose its sitemaps with --follow REGEX or --skip REGEX\n"
+    )
 
 
 def test_a_report_is_written_beside_the_findings(folder: Path, tmp_path: Path) -> None:
