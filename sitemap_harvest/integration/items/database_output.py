@@ -16,7 +16,7 @@ import pyarrow as pa
 from sitemap_harvest.config.arguments import EMIT
 from sitemap_harvest.databases import SCHEMES, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
 from sitemap_harvest.errors import DatabaseError
-from sitemap_harvest.files import temporary_files
+from sitemap_harvest.files import replacing, temporary_files
 from sitemap_harvest.integration.default_settings import DATABASES
 from sitemap_harvest.integration.items.exporters import ParquetExporter, renamed
 from sitemap_harvest.integration.items.item_processor import BATCHES
@@ -83,13 +83,9 @@ class RowFiles:
         paths = []
         for name, rows in self.rows().items():
             paths.append(path := folder / f"{name}.{run}.parquet")
-            try:
-                with ParquetWriter(path, rows.schema, compression="zstd") as writer:
-                    for batch in rows.batches:
-                        writer.write_batch(batch)
-            except OSError:
-                path.unlink(missing_ok=True)
-                raise
+            with replacing(path) as file, ParquetWriter(file, rows.schema, compression="zstd") as writer:
+                for batch in rows.batches:
+                    writer.write_batch(batch)
         return paths
 
     def flush(self) -> None:
