@@ -246,6 +246,24 @@ def test_rows_that_a_full_temporary_folder_lacks_are_an_error_to_the_end(tmp_pat
             exporter.export_item(urls(*[entry(number)] * 200_000)) if number < 2 else exporter.finish_exporting()
 
 
+def test_rows_that_are_kept_in_a_file_have_its_name_when_all_are_written(tmp_path: Path, monkeypatch: Any) -> None:
+    seen = []
+
+    class Watched(database_output._Batches):
+        def __iter__(self) -> Iterator[pa.RecordBatch]:
+            for batch in super().__iter__():
+                seen.append([path.suffix for path in tmp_path.iterdir()])
+                yield batch
+
+    monkeypatch.setattr(database_output, "_Batches", Watched)
+    rows = RowFiles()
+    with pa.ipc.new_stream(rows.opened("urls"), urls().arrow.schema) as writer:
+        writer.write_batch(urls(entry(1)).arrow)
+    assert rows.kept_in(tmp_path, "run") == [tmp_path / "urls.run.parquet"]
+    assert seen == [[".part"]]
+    assert files(tmp_path) == {"urls.run.parquet"}
+
+
 PREPARED = (
     "INVALID_STATE: [libpq] Failed to prepare query: ERROR:  {}\nLINE 1: delete\n        ^\n\nQuery was: x. SQLSTATE: 1"
 )
