@@ -260,6 +260,7 @@ def test_rows_that_are_kept_in_a_file_have_its_name_when_all_are_written(tmp_pat
     with pa.ipc.new_stream(rows.opened("urls"), urls().arrow.schema) as writer:
         writer.write_batch(urls(entry(1)).arrow)
     assert rows.kept_in(tmp_path, "run") == [tmp_path / "urls.run.parquet"]
+    rows.close()
     assert seen == [[".part"]]
     assert files(tmp_path) == {"urls.run.parquet"}
 
