@@ -221,8 +221,8 @@ class Tokenizer:
         return passed
 
     def _text(self, end: int) -> Iterator[Token]:
-        """Yield the text up to *end*, except an entity that may continue in the next chunk."""
-        if end == len(self._buffer) and not self._at_end:
+        """Yield the text up to *end*, except an entity that may continue in the next chunk, or was cut off."""
+        if end == len(self._buffer) and (self._problems.ends_early or not self._at_end):
             entity = self._buffer.rfind("&", max(self._at, end - _MAX_REFERENCE_CHARS), end)
             end = end if entity < 0 else entity
         if end > self._at:
