@@ -49,9 +49,11 @@ class Exchange:
     """The method and the headers of the request; ``None`` if they are not known."""
     status: int
     headers: Headers
-    """Of the response, without its transfer encoding."""
+    """Of the response."""
     body: bytes
-    """With its content encoding."""
+    """Without its transfer encoding, with its content encoding."""
+    reason: bytes | None = None
+    """The text after the status; ``None``: it is not known, and the usual one is written."""
     protocol: str = "HTTP/1.1"
     ip_address: str | None = None
     truncated: str | None = None
@@ -126,7 +128,7 @@ class ArchiveWriter:
             fields["WARC-IP-Address"] = exchange.ip_address
         if exchange.truncated:
             fields["WARC-Truncated"] = exchange.truncated
-        head = _RecordHead(f"{exchange.protocol} {exchange.status} {_phrase(exchange.status)}", _honest(exchange))
+        head = _RecordHead(f"{exchange.protocol} {exchange.status} {_reason(exchange)}", _honest(exchange))
         if exchange.status == 304:
             return self._revisit("server-not-modified", exchange.url, self._earlier(exchange.url), fields, head)
         record = self._builder.create_warc_record(
@@ -273,8 +275,10 @@ def _without_logins(value: bytes) -> str:
     return text.replace("\r", " ").replace("\n", " ")
 
 
-def _phrase(status: int) -> str:
+def _reason(exchange: Exchange) -> str:
+    if exchange.reason is not None:
+        return exchange.reason.decode("latin-1")
     try:
-        return HTTPStatus(status).phrase
+        return HTTPStatus(exchange.status).phrase
     except ValueError:
         return ""

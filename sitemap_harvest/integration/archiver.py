@@ -19,7 +19,7 @@ from sitemap_harvest.files import check_place
 from sitemap_harvest.integration.default_settings import PLAIN
 from sitemap_harvest.integration.download_errors import of_error
 from sitemap_harvest.integration.guards import added_headers
-from sitemap_harvest.integration.transfers import transfer_of
+from sitemap_harvest.integration.transfers import head_of, transfer_of
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -80,13 +80,15 @@ class DownloadArchiver:
         if truncated is None and {_CUT, "download_stopped"} & {*response.flags}:
             truncated = "disconnect" if _CUT in response.flags else "unspecified"
         secret = {name.lower().encode() for name in added_headers(request)}
+        reason, headers = head_of(response) or (None, _pairs(response.headers))
         sent = [one for one in _pairs(request.headers) if one[0].lower() not in secret]
         exchange = Exchange(
             url=request.url.partition("#")[0],
             at=_sent_at(request),
             sent=(request.method, sent) if is_sent else None,
             status=response.status,
-            headers=_pairs(response.headers),
+            reason=reason,
+            headers=headers,
             body=response.body,
             protocol="HTTP/1.0" if response.protocol == "HTTP/1.0" else "HTTP/1.1",  # WARC has no form for HTTP/2
             ip_address=None if response.ip_address is None else str(response.ip_address),

@@ -34,6 +34,7 @@ from zope.interface import implementer  # type: ignore[import-untyped]  # it has
 
 from sitemap_harvest.integration.document_requests import candidate_of
 from sitemap_harvest.integration.guards import address_policy_of, refused
+from sitemap_harvest.integration.transfers import note_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -106,7 +107,7 @@ class _AddressCheckingAgent(_ScrapyAgent):
 
     def _cb_bodyready(self, txresponse: Any, request: Request) -> Any:
         headers = self._headers_from_twisted_response(txresponse)
-        self.head = Response(request.url, status=int(txresponse.code), headers=headers)
+        self.head = _with_head(Response(request.url, status=int(txresponse.code), headers=headers), txresponse)
         return super()._cb_bodyready(txresponse, request)
 
     def _get_agent(self, request: Request, timeout: float) -> Agent:
@@ -124,7 +125,12 @@ class _AddressCheckingAgent(_ScrapyAgent):
             # Nothing reads this part of a body, but the traceback of StopDownload references it until garbage
             # collection.
             result["body"], reader._bodybuf = b"", BytesIO()  # noqa: SLF001 - Scrapy's
-        return super()._cb_bodydone(result, url)
+        return _with_head(super()._cb_bodydone(result, url), result["txresponse"])
+
+
+def _with_head(response: Response, txresponse: Any) -> Response:
+    note_head(response, txresponse.phrase, getattr(txresponse, "raw_headers", []))
+    return response
 
 
 @implementer(IReactorPluggableNameResolver, IHostnameResolver, IResolutionReceiver)
@@ -206,6 +212,10 @@ class _ChunksOfOneRead(_ChunkedTransferDecoder):
 
 class _BoundedParser(_LenientHTTPClientParser):
     _transferDecoders = {b"chunked": _ChunksOfOneRead}  # type: ignore[dict-item]  # noqa: N815, RUF012 - Twisted's name
+
+    def headerReceived(self, name: bytes, value: bytes) -> None:  # noqa: N802 - Twisted's name
+        super().headerReceived(name, value)  # type: ignore[no-untyped-call]  # Twisted has no types for it
+        self.response.__dict__.setdefault("raw_headers", []).append((name, value))  # Twisted's have no order and case
 
 
 class _BoundedProtocol(_LenientHTTP11ClientProtocol):

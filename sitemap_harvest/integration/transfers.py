@@ -1,4 +1,4 @@
-"""Measures transfers: when a request was sent, and how long its response took.
+"""Measures transfers: when a request was sent, how long its response took, and how its head was written.
 
 A request waits for the delay of its host and for a free connection before it is sent,
 and its response waits to be read. Neither says anything about the server.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.exceptions import IgnoreRequest, NotSupported, UnsupportedURLSchemeError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 _NOT_SENT = (IgnoreRequest, NotSupported, UnsupportedURLSchemeError)
+_heads: WeakKeyDictionary[Response, tuple[bytes, list[tuple[bytes, bytes]]]] = WeakKeyDictionary()
 _KEY = "sitemap_harvest_transfer"  # in the meta of a request, which retries and redirects copy
 
 
@@ -76,3 +78,13 @@ def transfer_of(request: Request | None) -> Transfer | None:
 def transfer_of_response(response: Response) -> Transfer:
     """Return the transfer of *response*; without a duration if it was not measured, because a cache supplied it."""
     return transfer_of(response.request) or Transfer(time.time(), None)
+
+
+def note_head(response: Response, reason: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    """Record the reason phrase and the headers of *response* as they were sent: Scrapy changes their order and case."""
+    _heads[response] = reason, headers
+
+
+def head_of(response: Response) -> tuple[bytes, list[tuple[bytes, bytes]]] | None:
+    """Return the reason phrase and the headers of *response* as they were sent; ``None`` if they are not known."""
+    return _heads.get(response)

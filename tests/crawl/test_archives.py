@@ -14,6 +14,7 @@ from warcio.checker import Checker
 from tests import forked
 from tests.archive import foreign
 from tests.archive.records import http, packed, record
+from tests.crawl.flood import Flood
 from tests.rings import some_quick
 from tests.services import programs
 from tests.site import Manner, Page, gzipped, in_turn, index, moved, numbered, robots, unless, urlset
@@ -122,6 +123,19 @@ def test_a_missing_site_is_unreachable_with_the_reason(serve: Any, crawl: Runner
     assert [(row["result"], row["cause"]) for row in run.sites] == [("unreachable", "not-archived")]
     assert run.fates("//other.example")["https://other.example/robots.txt"] == "failed"
     assert "https://other.example/robots.txt: the archive has no capture of it" in run.log
+
+
+def test_heads_are_archived_as_they_were_sent(crawl: Runner, tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 Fine\r\nx-one: 1\r\nVia: a\r\nX-ONE: 2\r\nvia: b\r\nSet-Cookie: a=b\r\n"
+    body = gzipped(CHUNK)
+    chunked = b"Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    with Flood({"/a.xml": lambda: [head + chunked]}) as site:
+        first = results(crawl(sitemap=f"{site.url}/a.xml", archive=tmp_path / "raw"))
+        checked(tmp_path / "raw")
+    text = gzip.decompress(next((tmp_path / "raw").iterdir()).read_bytes())
+    kept = head.replace(b"Set-Cookie: a=b\r\n", b"")
+    assert kept + b"X-Crawler-Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n" + body in text
+    assert results(crawl(sitemap=f"{site.url}/a.xml", root=tmp_path / "raw")) == first
 
 
 @pytest.mark.parametrize("site", ["http://x.gone.test", "http://127.0.0.1:1"])
