@@ -20,6 +20,7 @@ from sitemap_harvest.page_visits.page_rules import PageRules
 from sitemap_harvest.spiders.added_components import enable_components
 from sitemap_harvest.spiders.run_components import connect
 from sitemap_harvest.spiders.run_setup import apply_targets, prepare
+from sitemap_harvest.spiders.spider_arguments import default_arguments
 from sitemap_harvest.spiders.start_requests import has_own, state_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Harvest(RunState):
             self.options = HarvestSettings.from_settings(crawler.settings)
             self._rules = PageRules(self._spider)
             return
-        enable_components(self._spider, self._given.ours, self._spider.harvest_arguments)
+        enable_components(self._spider, self._given.ours, default_arguments(self._spider) or {})
         crawler.signals.connect(self.open, signal=signals.spider_opened)
         crawler.signals.connect(self.close, signal=signals.spider_closed)  # before the feeds are closed
         crawler.signals.connect(self.log_summary, signal=signals.engine_stopped)  # below Scrapy's stats

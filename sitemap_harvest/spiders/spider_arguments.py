@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_filters
@@ -79,9 +81,18 @@ class SpiderArguments:
         ]
 
 
+def default_arguments(spider: SitemapAttributes) -> Mapping[str, Any] | None:
+    """Return the ``harvest_arguments`` of *spider*; ``None`` if they are no dictionary."""
+    given: Any = spider.harvest_arguments
+    return given if isinstance(given, Mapping) else None
+
+
 def _defaults(spider: SitemapAttributes, ours: dict[str, Any]) -> dict[str, Any]:
     """Return the default arguments of the class; targets of the run replace those of the class."""
-    defaults = dict(spider.harvest_arguments)
+    if (given := default_arguments(spider)) is None:
+        message = f"harvest_arguments must be a dictionary of arguments, not {shortened(spider.harvest_arguments)}"
+        raise ArgumentError("harvest_arguments", spider.harvest_arguments, "a dictionary", message=message)
+    defaults = dict(given)
     if ours.keys() & set(_TARGETS):
         return {name: value for name, value in defaults.items() if name not in _TARGETS}
     if spider.sitemap_urls and not defaults.keys() & set(_TARGETS):

@@ -245,6 +245,11 @@ class WrongUrl(HarvestSpider):
     sitemap_urls = [f"{SITE}/sitemap.xml", None]
 
 
+class WrongDefaults(HarvestSpider):
+    name = "wrong-defaults"
+    harvest_arguments = ["site"]
+
+
 class WrongHooks(Many):
     """Has mistakes in its hooks, by the argument ``hook``."""
 

@@ -177,6 +177,7 @@ def test_the_sitemaps_of_the_class_can_be_replaced_by_arguments(serve, crawl):
         pytest.param("simplest", {"emit": "none,urls"}, "argument emit='none,urls': it must be", id="none-and-more"),
         pytest.param("broken", {}, "sitemap_rules: 'parse_nothing' is neither a method of Broken", id="no-callback"),
         pytest.param("wrong-url", {}, "sitemap_urls: None is not a text", id="no-text"),
+        pytest.param("wrong-defaults", {}, "harvest_arguments must be a dictionary of arguments, not", id="no-dict"),
         pytest.param("wrong-rule", {}, "sitemap_rules: ('', 'parse', 'x') is not a pair of", id="no-pair"),
     ],
 )
