@@ -305,19 +305,23 @@ def test_the_error_of_a_parquet_file_is_that_of_its_disk(tmp_path: Path) -> None
 @pytest.mark.service
 @pytest.mark.deep
 def test_the_right_to_delete_is_needed_before_a_run_that_deletes(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    load(f"{server}?table=fixed", "create", urls=urls(entry(0)))
+    load(f"{server}?schema=fixed", "create", urls=urls(entry(0)))
     with open_database(parse_location(server, default=Mode.APPEND)) as owner, owner.transaction():
-        for statement in ("create role adds login password 'adds'", "grant insert, select on fixed to adds"):
+        for statement in (
+            "create role adds login password 'adds'",
+            "grant usage on schema fixed to adds",
+            "grant insert, select on fixed.urls to adds",
+        ):
             owner._execute(statement)  # type: ignore[attr-defined]
     monkeypatch.setenv("PGPASSWORD", "adds")
     uri = f"postgresql://adds@{server.partition('@')[2]}"
-    location = parse_location(f"{uri}?table=fixed", default=Mode.REPLACE)
+    location = parse_location(f"{uri}?schema=fixed", default=Mode.REPLACE)
     with (
         open_database(location) as database,
-        pytest.raises(DatabaseError, match=r": permission denied for table fixed\Z"),
+        pytest.raises(DatabaseError, match=r": permission denied for table urls\Z"),
     ):
         database.try_out({"urls": urls().arrow.schema})
-    load(f"{uri}?table=fixed", "append", urls=urls(entry(2)))
+    load(f"{uri}?schema=fixed", "append", urls=urls(entry(2)))
     monkeypatch.setenv("PGPASSWORD", "wrong")
     with pytest.raises(DatabaseError, match='failed for user "adds"; set the environment variable PGPASSWORD'):
         load(uri, "append", urls=urls())
