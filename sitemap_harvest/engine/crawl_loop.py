@@ -205,14 +205,18 @@ class CrawlLoop:
 
     def _unavailable(self, site: SiteState, unavailable: SiteUnavailable) -> Iterator[Any]:
         """Queue *site* to wait for the other run, if the user wants that, or else yield the record of the failure."""
-        if unavailable.is_temporary and self._parts.options.busy == "wait" and not self.results.has_enough:
+        waits = unavailable.is_temporary and self._parts.options.busy == "wait"
+        if waits and not self.results.has_enough:
             if site.root not in self._waits:
                 self._waits.add(site.root)
                 logger.info("%s is waiting: %s", site.root, unavailable.reason, extra=fields("waits", site=site.root))
             self._busy.append(site)
             return
-        site.unavailable = unavailable.reason
-        self._parts.summary.site_notes.add(f"{site.root}: {unavailable.reason}", site=site.root, result="unfinished")
+        if not waits:  # else the limit ends the wait
+            site.unavailable = unavailable.reason
+            self._parts.summary.site_notes.add(
+                f"{site.root}: {unavailable.reason}", site=site.root, result="unfinished"
+            )
         yield from self.results.site(site, is_over=False)
 
     def _next_candidates(self, site: SiteState) -> list[Candidate]:

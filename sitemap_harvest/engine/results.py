@@ -15,7 +15,7 @@ from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
-from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord
+from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -207,7 +207,11 @@ class Results:
         """
         shared = site.shared_documents
         record = self._sites.conclude(site, is_over=is_over, epoch=self._epoch)
-        yield from self.site_record(record)
+        is_unfinished = record.result is SiteResult.UNFINISHED and not is_over
+        is_wanted = is_unfinished and self.has_enough and site.unavailable is None and not record.limits
+        if is_wanted:
+            record = replace(record, reason=self.limit_reason("before the search was over"))
+        yield from self.site_record(record, is_wanted=is_wanted)
         if (session := self._parts.session) is None:
             return
         if not (found := session.commit(record, shared, self._sites.owner, state=site, is_over=is_over)):
@@ -244,9 +248,9 @@ class Results:
         if "sitemaps" in self._config.emit:
             yield replace(record)
 
-    def site_record(self, record: SiteRecord) -> Iterator[SiteRecord]:
-        """Count *record*, and yield it."""
-        self._summary.add_site(record)
+    def site_record(self, record: SiteRecord, *, is_wanted: bool = False) -> Iterator[SiteRecord]:
+        """Count *record*, and yield it. *is_wanted*: whether the user caused its result (``limit``)."""
+        self._summary.add_site(record, is_wanted=is_wanted)
         if "sites" in self._config.emit:
             yield replace(record)
 

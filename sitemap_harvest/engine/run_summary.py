@@ -253,13 +253,18 @@ class Summary:
             if count:
                 self.count(f"sitemap_harvest/changes/{name.replace(' ', '_')}", count)
 
-    def add_site(self, record: SiteRecord) -> None:
-        """Count *record*, here and in the stats. Invalid lines of a file of sites were logged at the start."""
+    def add_site(self, record: SiteRecord, *, is_wanted: bool = False) -> None:
+        """Count *record*, here and in the stats. Invalid lines of a file of sites were logged at the start.
+
+        *is_wanted*: whether the user caused its result (``limit``).
+        """
         self.may_lack_urls = self.may_lack_urls or not record.complete
         self.sites[record.result] += 1
         self.count(f"sitemap_harvest/site/{record.result}", 1)
         if record.cause:
             self.count(f"sitemap_harvest/site/{record.result}/{record.cause}", 1)
+        if is_wanted:
+            return
         if record.result is not SiteResult.FOUND:
             self.has_failed = True
             self.why_not_found.add(_why_not_found(record))

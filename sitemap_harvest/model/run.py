@@ -72,7 +72,7 @@ class Counts(_Extensible):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedSite(_Extensible):
-    """A site, or a named document, with a result other than ``found``."""
+    """A site, or a named document, with a result other than ``found``, unless only ``limit`` left it unfinished."""
 
     root: str
     """The target as named."""
@@ -153,7 +153,8 @@ class RunReport(_Extensible):
     """Why it was refused before it began; ``None`` if it was not."""
     counts: Counts = field(default_factory=Counts)
     failed_sites: tuple[FailedSite, ...] = ()
-    """The first 50 sites with a result other than ``found``; ``counts.sites`` has all."""
+    """The first 50 sites with a result other than ``found``, unless only ``limit`` left them unfinished;
+    ``counts.sites`` has all."""
     failed_documents: tuple[FailedDocument, ...] = ()
     """The first 50 documents that failed, except those that are only a way to find the sitemaps of a site, such as its
     robots.txt: ``failed_sites`` has the reason if there is none. ``counts.documents`` has all, and the ledger

@@ -81,13 +81,14 @@ def harvest(
     result: Result | None = None,
     summary: Summary | None = None,
     last: str | None = None,
+    options: HarvestSettings | None = None,
     **arguments: str,
 ) -> Result:
     """Run the engine with *arguments* against *web*, and return *result* with its output; *summary* counts it.
 
     *last*: the URL of the document after whose response the run is interrupted.
     """
-    config, options = RunConfig.of(arguments), HarvestSettings()
+    config, options = RunConfig.of(arguments), options or HarvestSettings()
     result = result or Result()
     parts = RunParts(
         config=config,

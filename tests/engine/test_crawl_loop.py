@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sitemap_harvest import Outcome, SitemapRecord, SiteRecord, open_store
+from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine import snapshot_session
 from sitemap_harvest.engine.run_summary import Summary
 from tests.documents import index, urlset
@@ -301,3 +302,41 @@ def test_a_site_whose_sitemap_was_read_for_another_one_is_incomplete_after_an_in
 
 def listing(*paths: str) -> bytes:
     return "".join(f"Sitemap: {SITE}{path}\n" for path in paths).encode()
+
+
+OTHER = "https://other.example"
+LATE = "limit=2 was reached before the document was requested"
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+@pytest.mark.parametrize(
+    ("targets", "sites"),
+    [
+        pytest.param({"site": f"{SITE} {OTHER}"}, {SITE: "found", OTHER: "unfinished"}, id="sites"),
+        pytest.param({"site": OTHER, "sitemap": A}, {A: "found", OTHER: "unfinished"}, id="site-and-document"),
+        pytest.param({"sitemap": f"{A} {OTHER}/s.xml"}, {A: "found", f"{OTHER}/s.xml": "unfinished"}, id="documents"),
+    ],
+)
+def test_a_site_that_the_limit_leaves_unfinished_is_no_failure(
+    tmp_path: Path, targets: dict[str, str], sites: dict[str, str], has_store: bool
+) -> None:
+    web: Web = {A: plain("/1", "/2"), f"{OTHER}/s.xml": plain("/3")}
+    web |= {f"{site}/robots.txt": f"Sitemap: {url}".encode() for site, url in ((SITE, A), (OTHER, f"{OTHER}/s.xml"))}
+    arguments = (
+        targets | {"emit": "urls,sitemaps,sites", "limit": "2"} | ({"store": str(tmp_path)} if has_store else {})
+    )
+    summary = Summary()
+    result = harvest(web, session=session_of(arguments) if has_store else None, summary=summary, **arguments)
+    assert result.records[f"{OTHER}/s.xml"] == ("over-limit", LATE)
+    assert (result.sites, result.complete) == (sites, set())
+    assert (summary.has_failed, summary.failed_sites, summary.failed_documents) == (False, [], [])
+
+
+def test_a_limit_that_ends_the_wait_for_another_run_is_no_failure(tmp_path: Path) -> None:
+    web: Web = {A: plain("/1", "/2")}
+    arguments = {"site": OTHER, "sitemap": A, "emit": "urls,sites", "limit": "2", "store": str(tmp_path)}
+    assert session_of(arguments).begin(OTHER) is None
+    summary, options = Summary(), HarvestSettings(busy="wait")
+    result = harvest(web, session=session_of(arguments), summary=summary, options=options, **arguments)
+    assert result.sites == {A: "found", OTHER: "unfinished"}
+    assert (summary.has_failed, summary.failed_sites) == (False, [])
