@@ -54,6 +54,7 @@ _STORED = {  # numbers in place of texts: to group and join them takes less time
         if(key is null, null, hash(key)) as key_hash, if(href_key is null, null, hash(href_key)) as href_hash
     """,
     "media": "*",
+    "pending": "hash(key) as key_hash",
     "pages": """
         *, if(key is null, null, hash(key)) as key_hash,
         if(final_key is null, null, hash(final_key)) as final_hash
@@ -146,7 +147,9 @@ class Dataset(TemporaryDatabase):
     ``alternates`` have ``document`` (the ``number`` of the sitemap in ``sitemaps``),
     ``key_hash`` and ``href_hash`` (64 bits; null without a key), and ``entry`` (unique
     for each entry); ``lang`` is ``hreflang`` in lower case. ``repeated`` has the
-    ``key_hash`` of the URLs that are listed several times.
+    ``key_hash`` of the URLs that are listed several times. ``pending`` has the ``key_hash``
+    of the URLs whose removal is pending: no document that was read lists them, so they are
+    not in ``urls``, but they are not missing either.
 
     ``pages`` has the records of requested pages, one for each key, with ``page_site`` (that
     of ``url``), ``key_hash``, ``canonical_key``, and ``final_key`` and ``final_hash`` (those
@@ -226,7 +229,7 @@ class Dataset(TemporaryDatabase):
             self._create(name, pa.schema([_DOCUMENT, *map(entry.field, columns)]).empty_table())
         self._create("all_alternates", _ALTERNATES.empty_table())
         self._connection.begin()  # in one transaction, DuckDB writes each row only once
-        for rows in _chunks(snapshot.urls(["sitemap", *_URLS, "alternates", *_MEDIA])):
+        for rows in _chunks(snapshot.urls(["sitemap", *_URLS, "alternates", *_MEDIA], pending=False)):
             chunk = rows.set_column(0, _DOCUMENT, pc.index_in(rows["sitemap"], documents))
             self._insert("all_urls", chunk.select(["document", *_URLS]))
             if chunk["alternates"].null_count < len(chunk):
@@ -234,6 +237,9 @@ class Dataset(TemporaryDatabase):
             if any(chunk[name].null_count < len(chunk) for name in _MEDIA):
                 self._insert("media", chunk.select(["document", *media]))
         self._connection.commit()
+        self._create("pending", pa.schema([("key", _TEXT)]).empty_table())
+        for batch in snapshot.rows(snapshot.pending.row_ranges.intervals(), ["key"]):
+            self._insert("pending", pa.table({"key": batch["key"]}))
         self._connection.execute(f"create table repeated as {_REPEATED}")
         runs = [run for run in history.runs if run.id <= snapshot.run.id]
         self._create("changes", changes_of(history, runs))

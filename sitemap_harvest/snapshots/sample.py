@@ -94,7 +94,7 @@ def _facts(snapshot: Snapshot, seed: int) -> tuple[np.ndarray, np.ndarray, np.nd
     documents = snapshot.sitemaps()["url"].combine_chunks()
     rows, numbers, strata, offset = [_NONE.astype(np.uint32)], [_NONE.astype(np.uint64)], [_NONE.astype(np.int32)], 0
     with duckdb.connect(config={"threads": 1}) as connection:  # in the order of the rows
-        urls = connection.from_arrow(snapshot.urls(["sitemap", "key", "lastmod", "scope_reason"]))
+        urls = connection.from_arrow(snapshot.urls(["sitemap", "key", "lastmod", "scope_reason"], pending=False))
         facts = urls.project(_FACTS.format(seed=seed, time=snapshot.run.started_at.isoformat()))
         for batch in facts.to_arrow_reader(_BATCH_ROWS):
             wanted = batch.filter(batch["is_wanted"])
@@ -116,7 +116,7 @@ def _rows(snapshot: Snapshot, rows: np.ndarray) -> pa.Table:
     """Return the URLs of *snapshot* in these *rows*, which ascend."""
     schema = pa.schema([(name, pa.string()) for name in SampledPage._fields])
     found, offset = [], 0
-    for batch in snapshot.urls(schema.names):
+    for batch in snapshot.urls(schema.names, pending=False):
         first, last = np.searchsorted(rows, [offset, offset + batch.num_rows])
         if first < last:
             found.append(batch.take(pa.array(rows[first:last].astype(np.int64) - offset)))

@@ -144,3 +144,27 @@ def test_the_totals_say_that_the_audit_is_partial(tmp_path: Path) -> None:
     )
     summary.unread = 2
     assert " (2 not read completely, 1 listed document not requested, so the audit is partial)" in summary.in_words()
+
+
+PENDING: Web = WEB | {
+    A: urlset(f"{SITE}/fr", f"{SITE}/de", f"{SITE}/gone#x", f"{SITE}/").encode(),
+    B: urlset(f"{SITE}/b").encode(),
+}
+AFTER: Web = PENDING | {A: WITH_ALTERNATES.encode(), B: 503}
+
+
+def test_entries_whose_removal_is_pending_are_neither_listed_nor_missing(tmp_path: Path) -> None:
+    names = ["url/fragment", "lastmod/one-stamp", *OF_ABSENCE]
+    found, summary = audited(tmp_path, names, PENDING, AFTER)
+    assert [one.rule for one in found] == []
+    assert (summary.urls, summary.sitemaps, summary.unread) == (2, 4, 1)
+
+
+def test_entries_whose_removal_is_pending_have_no_share(tmp_path: Path) -> None:
+    webs = [
+        PENDING | {A: dated(urlset(*(f"{SITE}/{number}" for number in range(count))), f"20{count}-01-01").encode()}
+        for count in (30, 25)
+    ]
+    found, summary = audited(tmp_path, ["lastmod/one-stamp"], webs[0], webs[1] | {B: 503})
+    assert [one.message for one in found] == ["25 dates (100%) are the same: 2025-01-01"]
+    assert summary.urls == 26

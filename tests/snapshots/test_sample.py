@@ -74,6 +74,14 @@ def test_urls_that_may_not_be_requested_are_left_out(making):
     assert PageSample(snapshot, size=ALL_PAGES, seed=0).left_out == 3
 
 
+def test_urls_whose_removal_is_pending_are_left_out(making):
+    making.run({S: locs(3)})
+    making.holds = True
+    snapshot = making.run({S: locs(2, start=1)})
+    sample = PageSample(snapshot, size=ALL_PAGES, seed=0)
+    assert (sorted(page.loc for page in sample.pages()), sample.listed) == (locs(2, start=1), 2)
+
+
 @pytest.mark.parametrize("size", [1, 10, 11, ALL_PAGES])
 def test_the_sample_is_as_large_as_possible(making, size):
     snapshot = making.run({S: locs(10)})

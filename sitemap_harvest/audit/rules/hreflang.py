@@ -199,6 +199,7 @@ def target_not_listed() -> str:
             from (select distinct site from urls)
         ), missing as materialized (  -- usually few
             from {_VERSIONS} a anti join urls on urls.key_hash = a.href_hash where a.href_hash is not null
+                and a.href_hash not in (from pending)
         )
         select sitemap, loc, position, href as value
         from missing where regexp_replace(host_of(href_key), '^www\\.', '') in (from hosts) and not {LEAVES_OUT}

@@ -314,6 +314,7 @@ def not_listed() -> str:
             and coalesce(indexable, not {_NOINDEX} and not {_ELSEWHERE})
             and regexp_matches(coalesce(content_type, 'text/html'), '(?i)^\s*(?:text/html|application/xhtml\+xml)')
             and key_hash not in (select key_hash from urls where kind <> 'links' and key_hash is not null)
+            and key_hash not in (from pending)
             and key_hash not in (select final_hash from listed_pages where final_hash is not null)
             and not {LEAVES_OUT}
     """  # noqa: S608 - our own conditions

@@ -209,19 +209,20 @@ class Snapshot(ArrowData):
         if found < len(wanted):
             raise StoreError(f"{self.site}: {len(wanted) - found:,} rows that {self.run.id} needs are not in the store")
 
-    def urls(self, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+    def urls(self, columns: Sequence[str] | None = None, *, pending: bool = True) -> pa.RecordBatchReader:
         """Return the URLs in stored order, with all columns of :class:`UrlEntry` or with *columns* in that order.
 
         A URL appears once for each time it is listed. The URLs of a document are
-        contiguous if it has not changed since its first reading.
+        contiguous if it has not changed since its first reading. *pending*: whether to
+        include those of :meth:`pending_urls`, at the positions where they were listed last.
         """
         full = arrow_schema(UrlEntry)
         names = chosen(columns, full.names)
         schema = pa.schema([full.field(name) for name in names])
-        return pa.RecordBatchReader.from_batches(schema, self._urls(names, schema))
+        row_ranges = self.row_ranges() if pending else self.listed
+        return pa.RecordBatchReader.from_batches(schema, self._urls(names, schema, row_ranges))
 
-    def _urls(self, names: list[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        row_ranges = self.row_ranges()
+    def _urls(self, names: list[str], schema: pa.Schema, row_ranges: RowRanges) -> Iterator[pa.RecordBatch]:
         row_ranges = row_ranges.take(np.argsort(row_ranges.row, kind="stable"))
         ends = row_ranges.row + row_ranges.count
         stored = [name for name in names if name != "position"]
