@@ -29,6 +29,8 @@ class Candidate:
     lastmod_text: str | None = None
     attempt: int = 0
     """How often it was requeued because the server sent a ``Retry-After`` or 429."""
+    status: int | None = None
+    """The HTTP status after which it was requeued last; ``None`` if it was not requeued."""
     authorized: frozenset[str] = frozenset()
     """Sites whose robots.txt names this document, or a document that led to it."""
     last_run: str = ""

@@ -189,7 +189,7 @@ class CrawlLoop:
         has_enough = self.results.has_enough
         if has_enough:
             waiting = self.sites.drain(time.monotonic())
-            yield from self.results.cut_off(waiting, self.results.limit_reason("before the document was requested"))
+            yield from self.results.cut_off(waiting, self.results.limit_reason())
         busy, self._busy = self._busy, []
         for site in chain(busy, self.sites.settled()):
             if session is not None and (unavailable := session.begin(site.root)) is not None:

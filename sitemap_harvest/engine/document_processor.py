@@ -59,7 +59,7 @@ class DocumentProcessor:
             return
         if response.challenge is None and (seconds := self._wait(response, candidate)) is not None:
             if seconds <= self._options.max_wait and self._config.replay is None:
-                self._results.requeue(candidate, response.url, seconds)
+                self._results.requeue(replace(candidate, status=response.status), response.url, seconds)
                 return
             if seconds > self._options.max_wait:
                 record = self._shut(response, record, seconds)
@@ -188,7 +188,7 @@ class DocumentProcessor:
             yield from self._pass_on(candidate, site.confirmed(record, known, was_downloaded=False), known)
         elif response.is_conditional and not candidate.attempt:
             self._sites.release(candidate, response.url)  # it will be redirected there again
-            self._results.requeue(candidate, response.url, 0)
+            self._results.requeue(replace(candidate, status=response.status), response.url, 0)
         else:
             reason = "HTTP 304 in response to an unconditional request"
             yield from self._results.not_read(candidate, replace(record, reason=reason))

@@ -54,6 +54,20 @@ def record_of(
     return record if response is None else _answered(record, response, is_local=is_local)
 
 
+def cut_off_record(candidate: Candidate, why: str, outcome: Outcome, *, in_flight: bool) -> SitemapRecord:
+    """Return the record of *candidate*, which was not read because of *why*, such as ``the run ended``.
+
+    *in_flight*: whether it was being requested then. The status is the one that made it wait, if it was requeued.
+    """
+    earlier = None if candidate.status is None else outcome_of_status(candidate.status)
+    if earlier is None:
+        when = "a response arrived" if in_flight else "the document was requested"
+        return record_of(candidate, NotFetched(outcome, f"{why} before {when}"))
+    when = "a response to the next try arrived" if in_flight else "the next try"
+    reason = f"{earlier.reason}; {why} before {when}"
+    return replace(record_of(candidate, NotFetched(outcome, reason)), status=candidate.status)
+
+
 def with_failure(record: SitemapRecord, failure: NotFetched) -> SitemapRecord:
     """Return *record* with the outcome, the reason and the problem of *failure*."""
     code = failure.problem

@@ -9,9 +9,8 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sitemap_harvest.discovery.candidate import Candidate, NotFetched
 from sitemap_harvest.engine.audit_results import AuditResults
-from sitemap_harvest.engine.document_records import record_of
+from sitemap_harvest.engine.document_records import cut_off_record, record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.filters import Filters
 from sitemap_harvest.frontier.site_queue import secure_twin
@@ -20,6 +19,7 @@ from sitemap_harvest.model import LedgerBatch, Outcome, SitemapRecord, SiteResul
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
+    from sitemap_harvest.discovery.candidate import Candidate, NotFetched
     from sitemap_harvest.discovery.site_state import SiteState
     from sitemap_harvest.engine.run_state import RunParts
     from sitemap_harvest.model import Batch, SiteRecord, UrlBatch
@@ -74,9 +74,9 @@ class Results:
         """Whether ``limit`` URLs were emitted."""
         return self._summary.has_enough
 
-    def limit_reason(self, when: str) -> str:
+    def limit_reason(self, when: str = "") -> str:
         """Return the text that the limit was reached *when*."""
-        return f"limit={self._config.limit} was reached {when}"
+        return f"limit={self._config.limit} was reached {when}".rstrip()
 
     def count(self, urls: int) -> None:
         """Count *urls* that are emitted, or that nothing uses."""
@@ -164,12 +164,18 @@ class Results:
         return record
 
     def cut_off(
-        self, candidates: Iterable[Candidate], reason: str, outcome: Outcome = Outcome.OVER_LIMIT
+        self,
+        candidates: Iterable[Candidate],
+        why: str,
+        outcome: Outcome = Outcome.OVER_LIMIT,
+        *,
+        in_flight: bool = False,
     ) -> Iterator[SitemapRecord | LedgerBatch]:
-        """Yield the records of *candidates*, not read because of the limit or because the run ended early."""
-        not_fetched = NotFetched(outcome, reason)
+        """Yield the records of *candidates*, not read because of the limit or because the run ended early (*why*)."""
         return self._together(
-            row for candidate in candidates for row in self._enter(record_of(candidate, not_fetched), is_wanted=True)
+            row
+            for candidate in candidates
+            for row in self._enter(cut_off_record(candidate, why, outcome, in_flight=in_flight), is_wanted=True)
         )
 
     def ended(
@@ -232,9 +238,9 @@ class Results:
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that a run which ended early did not process."""
         left = [download.candidate for download in self._in_flight.downloads.values() if download.needs_record]
-        yield from self.cut_off(left, "the run ended before a response arrived", Outcome.INTERRUPTED)
+        yield from self.cut_off(left, "the run ended", Outcome.INTERRUPTED, in_flight=True)
         waiting = list(self._sites.drain(time.monotonic()))
-        yield from self.cut_off(waiting, "the run ended before the document was requested", Outcome.INTERRUPTED)
+        yield from self.cut_off(waiting, "the run ended", Outcome.INTERRUPTED)
         self._summary.queued = len(left) + len(waiting)
         for site in self._sites.unfinished():
             yield from (item for item in self.site(site, is_over=False) if item is not PAUSE)

@@ -53,6 +53,8 @@ class Result:
     urls: list[str] = field(default_factory=list)
     records: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     """The outcome and the reason of each document."""
+    statuses: dict[str, int | None] = field(default_factory=dict, compare=False)
+    """The HTTP status of each document."""
     sites: dict[str, str] = field(default_factory=dict)
     """The result of each site."""
     complete: set[str] = field(default_factory=set, compare=False)
@@ -69,6 +71,7 @@ class Result:
             case SitemapRecord():
                 assert item.url not in self.records, "one record for each document"
                 self.records[item.url] = (str(item.outcome), item.reason)
+                self.statuses[item.url] = item.status
             case SiteRecord():
                 self.sites[item.root] = str(item.result)
                 self.complete |= {item.root} if item.complete else set()

@@ -340,3 +340,21 @@ def test_a_limit_that_ends_the_wait_for_another_run_is_no_failure(tmp_path: Path
     result = harvest(web, session=session_of(arguments), summary=summary, options=options, **arguments)
     assert result.sites == {A: "found", OTHER: "unfinished"}
     assert (summary.has_failed, summary.failed_sites) == (False, [])
+
+
+@pytest.mark.parametrize(
+    ("last", "ended"),
+    [
+        pytest.param(f"{SITE}/1.xml", ("interrupted", "HTTP 429: too many requests; the run ended"), id="interrupted"),
+        pytest.param(None, ("over-limit", "HTTP 429: too many requests; limit=1 was reached"), id="limit"),
+    ],
+)
+def test_a_document_that_waits_for_a_retry_keeps_its_status_when_the_run_ends(
+    last: str | None, ended: tuple[str, str]
+) -> None:
+    other = "https://www.example.org/2.xml"
+    web: Web = {f"{SITE}/1.xml": 429, other: plain("/a")}
+    result = harvest(web, sitemap=f"{SITE}/1.xml {other}", emit="urls,sitemaps", limit="1", last=last)
+    outcome, reason = ended
+    assert result.records[f"{SITE}/1.xml"] == (outcome, f"{reason} before the next try")
+    assert result.statuses[f"{SITE}/1.xml"] == 429
