@@ -87,10 +87,11 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
     """Yield the style and the text of each line between the table and the last line, in a fixed order."""
     if sum(summary.sites.values()) > 1:
         yield "", summary.sites_in_words()
-    if summary.urls:
+    if summary.urls or outcome is RunOutcome.INTERRUPTED:
         for style, title, notes in (
             ("yellow", "No URLs found:", (summary.site_notes,)),
             ("yellow", "Failed or incomplete:", (summary.notes,)),
+            ("yellow", "Not read:", (summary.interrupted,)),
             ("", "Failed, but not counted:", (summary.out_of_scope, summary.guesses)),
         ):
             if lines := [line for one in notes for line in one.lines()]:
@@ -98,7 +99,7 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
                 yield from (("", f"  {note if fields else note.replace('emit=', '--emit ')}") for note, fields in lines)
         if summary.dropped:
             yield "", f"URLs dropped by filters: {summary.filters_in_words()}"
-    elif outcome is not RunOutcome.INTERRUPTED:
+    else:
         yield "red", summary.why_nothing()
     yield from _hints(summary)
     sentences = (summary.probe_in_words(), summary.changes_in_words(), summary.snapshots_in_words())
@@ -156,7 +157,15 @@ def _ending(
     verb = "interrupted" if reason == _STOPPED else "ended"
     ended = f"{run}{verb} after {stats['elapsed_time_seconds']:,.1f} seconds{early}"
     ended = f"{ended[0].upper()}{ended[1:]}{': ' if facts else ''}{'; '.join(facts)}{code}."
-    if known not in facts or not summary.stored:
-        return ended
+    has_store = checkpointed is not None
+    return ended + (_how_to_go_on(summary, reason, has_store=has_store) if known in facts else "")
+
+
+def _how_to_go_on(summary: Summary, reason: str, *, has_store: bool) -> str:
+    """Return what a run that ended early for *reason* leaves to do; empty if the same command would not help."""
     which = "this document" if summary.queued == 1 else "these documents"
-    return f"{ended} Run the same command again to read the rest: it requests {which} first."
+    if summary.stored:
+        return f" Run the same command again to read the rest: it requests {which} first."
+    if has_store or reason != _STOPPED:
+        return ""
+    return " Run the same command again: without a store, it reads all documents again."

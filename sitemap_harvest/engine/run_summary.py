@@ -108,6 +108,8 @@ class Summary:
     tallies: dict[Outcome, Tally] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
     """Documents that failed."""
+    interrupted: Notes = field(default_factory=Notes)
+    """Documents that were not read because the run ended early."""
     out_of_scope: Notes = field(default_factory=Notes)
     """Documents that may not be requested; they do not count as failed."""
     skipped: Notes = field(default_factory=Notes)
@@ -212,7 +214,9 @@ class Summary:
             if not _is_probe(record):  # an HTML page found by probing is no problem
                 self.problems[problem.code] += problem.count
             self.count(f"sitemap_harvest/problem/{problem.code}", problem.count)
-        if record.outcome is Outcome.SKIPPED or is_wanted:
+        if record.outcome is Outcome.INTERRUPTED:
+            self._note_failed(record, self.interrupted, is_listed=not _is_probe(record))
+        elif record.outcome is Outcome.SKIPPED or is_wanted:
             self.skipped.add(f"{record.url}: {record.reason}")
         elif record.outcome not in _READ and not _is_probe(record):
             counts = record.outcome is not Outcome.OUT_OF_SCOPE
@@ -303,11 +307,13 @@ class Summary:
             is_on_purpose = one.outcome in {Outcome.SKIPPED, Outcome.OUT_OF_SCOPE}
             if is_new and (is_read_separately(one.reason) or not is_on_purpose):
                 failed = FailedDocument(url=one.url, outcome=one.outcome, cause=None, reason=one.reason)
-                self._note_failed(failed, self.notes)
+                self._note_failed(failed, self.interrupted if one.outcome is Outcome.INTERRUPTED else self.notes)
 
-    def _note_failed(self, one: SitemapRecord | Evidence | FailedDocument, notes: Notes) -> None:
+    def _note_failed(
+        self, one: SitemapRecord | Evidence | FailedDocument, notes: Notes, *, is_listed: bool = True
+    ) -> None:
         notes.add(f"{one.url}: {one.reason}", url=one.url, outcome=one.outcome, cause=one.cause)
-        if len(self.failed_documents) < _MOST_LISTED:
+        if is_listed and len(self.failed_documents) < _MOST_LISTED:
             failed = FailedDocument(url=one.url, outcome=one.outcome, cause=one.cause, reason=one.reason)
             self.failed_documents.append(failed)
 

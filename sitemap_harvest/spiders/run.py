@@ -166,6 +166,7 @@ class Harvest(RunState):
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
         for title, notes in (
             ("Failed or incomplete", summary.notes),
+            ("Not read", summary.interrupted),
             ("Failed, but not counted", summary.out_of_scope),
         ):
             for note, values in notes.lines():

@@ -221,7 +221,8 @@ def test_guesses_that_failed_are_listed_but_not_counted() -> None:
         ),
         pytest.param(
             {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0},
-            "Interrupted after 3.0 seconds: 1,200 known documents were not read (exit code 130).",
+            "Interrupted after 3.0 seconds: 1,200 known documents were not read (exit code 130). "
+            "Run the same command again: without a store, it reads all documents again.",
             id="once",
         ),
         pytest.param(
@@ -233,6 +234,21 @@ def test_guesses_that_failed_are_listed_but_not_counted() -> None:
 )
 def test_interrupted_runs_are_reported_as_such(stats: dict[str, object], expected: str) -> None:
     assert shown(Summary(urls=1, queued=1200), stats) == [expected]
+
+
+@pytest.mark.parametrize(("urls", "checkpointed"), [(1, None), (0, None), (1, 0)])
+def test_documents_that_an_interrupted_run_has_not_read_are_listed(urls: int, checkpointed: int | None) -> None:
+    summary, reason = Summary(urls=urls, queued=2), "the run ended before a response arrived"
+    root = "https://a.example"
+    for path, found_by in (("/a.xml", FoundBy.ROBOTS), ("/sitemap.xml", FoundBy.WELL_KNOWN)):
+        record = SitemapRecord(
+            url=f"{root}{path}", root=root, found_by=found_by, outcome=Outcome.INTERRUPTED, reason=reason
+        )
+        summary.add(record, urls=0, is_wanted=True)
+    *lines, last = shown(summary, {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0}, checkpointed=checkpointed)
+    assert lines == ["Not read:", *(f"  {root}{path}: {reason}" for path in ("/a.xml", "/sitemap.xml"))]
+    assert last.endswith(" reads all documents again.") == (checkpointed is None)
+    assert [one.url for one in summary.failed_documents] == [f"{root}/a.xml"]
 
 
 def test_an_aborted_run_without_outputs_loses_none() -> None:
