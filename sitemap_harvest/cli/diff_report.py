@@ -107,9 +107,8 @@ def pending_lines(
     who = " and other documents were" if len(unread) > 1 else " was" if unread else "a document was"
     yield ""
     yield f"Pending: {summary.pending:,}"
-    yield from fitted(
-        f"  no longer listed, but {''.join(unread[:1])}{who} not read completely and may list them:", width
-    )
+    how = "not read completely" if summary.unread else "skipped,"
+    yield from fitted(f"  no longer listed, but {''.join(unread[:1])}{who} {how} and may list them:", width)
     locs = dict.fromkeys(chain.from_iterable(batch["loc"].to_pylist() for batch in found))
     for loc in islice(locs, None if width is None else _MOST_CHANGES):
         yield _cut(f"  {visible(loc)}", width)

@@ -398,6 +398,8 @@ class Summary:
         filtered = " before filters" if self.dropped else ""
         old = f"; {self.unconfirmed:,} of the entries are from earlier runs" if self.unconfirmed else ""
         gone = f"; the removal of {counted(self.pending, 'URL')} is pending" if self.pending else ""
+        if gone and not self.unread_documents:
+            gone += ", because skipped documents may list them"
         text = f"stored {counted(self.stored, 'snapshot')} with {urls}{filtered}{old}{gone}"
         if not self.other_ids:
             return text

@@ -182,8 +182,8 @@ class ChangeSummary(ItemRecord):
     """URLs that only incompletely read documents listed, and that are not listed now that these were read completely:
     they may have been artifacts of a flaw, so they do not count as removed."""
     pending: int = 0
-    """URLs that no document lists any more, but that are not reported as removed yet, because a document that could not
-    be read may list them. They are part of the later snapshot, and not changes."""
+    """URLs that no document lists any more, but that are not reported as removed yet, because a document that failed,
+    was skipped or was read in part may list them. They are part of the later snapshot, and not changes."""
     urls_before: int = 0
     """URLs of the earlier snapshot, including those that were pending."""
     urls_after: int = 0

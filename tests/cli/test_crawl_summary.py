@@ -445,10 +445,16 @@ def test_documents_that_are_counted_as_unread_are_named(limit: int | None, expec
             id="differs-from-the-output",
         ),
         pytest.param(
-            Summary(stored=1, snapshot_urls=38, unconfirmed=10, pending=3),
+            Summary(stored=1, snapshot_urls=38, unconfirmed=10, pending=3, unread_documents=1),
             "stored 1 snapshot with 38 different URLs; 10 of the entries are from earlier runs; "
             "the removal of 3 URLs is pending",
             id="some-are-pending",
+        ),
+        pytest.param(
+            Summary(stored=1, snapshot_urls=38, pending=3),
+            "stored 1 snapshot with 38 different URLs; the removal of 3 URLs is pending, because skipped documents may "
+            "list them",
+            id="some-are-pending-because-of-a-filter",
         ),
     ],
 )

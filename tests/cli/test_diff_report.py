@@ -221,8 +221,8 @@ def test_pending_urls_are_reported(tmp_path: Path) -> None:
     summary = compare(first, after).summary
     unread = tuple(StaleSitemap(url=url, outcome=Outcome.FAILED, reason="down") for url in (BLOG, NEWS))
 
-    def shown(width: int | None, unread: tuple[StaleSitemap, ...]) -> str:
-        named = dataclasses.replace(summary, stale_sitemaps=unread)
+    def shown(width: int | None, unread: tuple[StaleSitemap, ...], count: int = 1) -> str:
+        named = dataclasses.replace(summary, stale_sitemaps=unread, unread=count)
         return "".join(f"{line}\n" for line in pending_lines(named, after.pending_urls(), width=width))
 
     found = [f"  {loc}\n" for loc in locs(13)[1:]]
@@ -232,7 +232,9 @@ def test_pending_urls_are_reported(tmp_path: Path) -> None:
         f"  no longer listed, but {BLOG} was not read completely and may list them:",
         *(line.rstrip() for line in found),
     ]
-    assert "but a document was not read completely" in shown(None, ())
+    assert "but a document was not read completely and may" in shown(None, ())
+    assert f"but {BLOG} was skipped, and may list them:" in shown(None, unread[:1], 0)
+    assert f"but {BLOG} and other documents were skipped, and may list them:" in shown(None, unread, 0)
     assert list(pending_lines(compare(first, first).summary, first.pending_urls())) == []
 
 

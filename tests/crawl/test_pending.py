@@ -105,6 +105,23 @@ def test_urls_that_move_to_a_sitemap_that_cannot_be_read_are_not_removed(keep, s
     assert net_effect([outage, keep(site), keep(site)]) == {"/p3": "moved", "/p4": "moved"}
 
 
+@pytest.mark.parametrize("filters", [{"skip": "2.xml"}, {"follow": "1.xml"}])
+def test_urls_that_move_to_a_sitemap_that_is_skipped_are_not_removed(keep, serve, filters):
+    site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset(*numbered(4)), "/2.xml": urlset("/x")})
+    keep(site)
+    site.pages |= {"/1.xml": urlset("/p1", "/p2"), "/2.xml": urlset("/x", "/p3")}
+    skipping = keep(site, **filters)
+    assert (skipping.kinds, skipping.summary["pending"], skipping.summary["unread"]) == ({}, 2, 0)
+    assert keep(site).kinds == {"/p3": "moved", "/p4": "removed"}
+
+
+def test_a_sitemap_that_every_run_skips_delays_no_removal(keep, serve):
+    site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset(*numbered(4)), "/2.xml": urlset("/x")})
+    keep(site, skip="2.xml")
+    site.pages["/1.xml"] = urlset("/p1", "/p2")
+    assert keep(site, skip="2.xml").kinds == {"/p3": "removed", "/p4": "removed"}
+
+
 def test_a_pending_removal_is_reported_once_one_run_reads_every_sitemap(keep, serve):
     site = site_of(serve, "/1.xml", "/2.xml", **{"/1.xml": urlset(*numbered(4)), "/2.xml": urlset("/x")})
     keep(site)

@@ -35,6 +35,7 @@ def unread(url: str, **values) -> SitemapRecord:
         pytest.param([unread(OTHER, outcome=Outcome.OVER_LIMIT)], LISTS, False, id="not-fetched"),
         pytest.param([unread(OTHER, outcome=Outcome.OUT_OF_SCOPE)], LISTS, True, id="out-of-scope"),
         pytest.param([unread(OTHER, outcome=Outcome.SKIPPED)], LISTS, True, id="excluded-by-a-filter"),
+        pytest.param([row(OTHER, SINCE, outcome=Outcome.SKIPPED)], LISTS, False, id="of-the-snapshot-and-excluded"),
         pytest.param([unread(OTHER, outcome=Outcome.ABSENT)], LISTS, False, id="listed-and-absent"),
         pytest.param([unread(ROBOTS, outcome=Outcome.ABSENT, depth=0)], LISTS, True, id="no-robots-txt"),
         pytest.param([unread(OTHER, found_by=FoundBy.WELL_KNOWN)], LISTS, True, id="probed-and-failed"),
