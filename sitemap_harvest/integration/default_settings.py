@@ -46,6 +46,8 @@ DOWNLOADER_MIDDLEWARES: dict[str, int | None] = {
     "sitemap_harvest.integration.middlewares.ContentEncodingMiddleware": 595,
     # before HttpCacheMiddleware, which must not respond for a file
     "sitemap_harvest.integration.middlewares.LocalFilesMiddleware": 890,
+    # behind HttpCacheMiddleware, whose responses need no wait
+    "sitemap_harvest.integration.middlewares.CrawlDelayMiddleware": 999_000,
     # Next to the downloader: a middleware in between might wait, and two concurrent requests would both pass.
     "sitemap_harvest.integration.middlewares.RobotsCacheMiddleware": 1_000_000,
 }

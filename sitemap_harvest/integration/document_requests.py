@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.probed_page import ProbedPage
     from sitemap_harvest.engine.run_state import RunState
 
+IN_TURN = "sitemap_harvest_in_turn"
+"""Key in the meta of a request: whether its host has had its turn for it, so that it need not wait for the delay."""
 OUTSIDE = "outside"
 """Flag of a response for a file outside the local folder."""
 BY_BROWSER, BY_COOKIES = "browser", "browser cookies"
@@ -74,6 +76,7 @@ class DocumentRequests:
                 "handle_httpstatus_list": _STATUSES_WITHOUT_DOCUMENT,
                 "dont_obey_robotstxt": candidate.site_root or (self._read_declared and is_declared(candidate)),
                 "dont_retry": candidate.url.startswith("file:"),
+                IN_TURN: True,
                 **limits,
                 **meta,
             },

@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, DeferredSemaphore
 
 from sitemap_harvest.discovery.candidate import Candidate  # noqa: TC001 - the same
 from sitemap_harvest.engine.interfaces import PAUSE
-from sitemap_harvest.integration.document_requests import candidate_of, document_response, note_size
+from sitemap_harvest.integration.document_requests import IN_TURN, candidate_of, document_response, note_size
 from sitemap_harvest.integration.download_errors import of_error
 from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.integration.transfers import measure_transfers, transfer_of
@@ -128,7 +128,8 @@ class LoopRunner:
             return iter(())
         if isinstance(failure.value, ResponseDataLossError) and "download_fail_on_dataloss" not in request.meta:
             # A truncated body is better than none, now that the retries have failed.
-            again = self._requests.build(candidate, {}, download_fail_on_dataloss=False, dont_retry=True)
+            meta = {"download_fail_on_dataloss": False, "dont_retry": True, IN_TURN: False}
+            again = self._requests.build(candidate, {}, **meta)
             return iter([again])
         response = document_response(failure.value.response) if isinstance(failure.value, HttpError) else None
         not_fetched = of_error(failure.value, request.meta.get("proxy"), request.url)

@@ -1,8 +1,9 @@
-"""Downloader middlewares of the package: local files, robots.txt, ``Retry-After`` and ``Content-Encoding``."""
+"""Downloader middlewares of the package: local files, robots.txt, delays of hosts and ``Content-Encoding``."""
 
 from __future__ import annotations
 
 import stat
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from urllib.parse import unquote, urlsplit
@@ -19,7 +20,7 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.engine.document_records import retry_after
 from sitemap_harvest.formats.robots_rules import bounded
-from sitemap_harvest.integration.document_requests import OUTSIDE, candidate_of, note_size, probed_of
+from sitemap_harvest.integration.document_requests import IN_TURN, OUTSIDE, candidate_of, note_size, probed_of
 from sitemap_harvest.integration.fetch_spider import FetchSpider
 from sitemap_harvest.integration.spider_attributes import CrawlerComponent, SitemapAttributes, harvest_of, run_of
 from sitemap_harvest.integration.transfers import measured, note_transfer, transfer_of
@@ -222,6 +223,25 @@ class RetryAfterMiddleware(OwnMiddleware):
             await sleep(min(seconds, 1.0))
             seconds -= 1.0
         return response
+
+
+class CrawlDelayMiddleware(OwnMiddleware):
+    """Lets requests that no queue has given their turn wait for the ``Crawl-delay`` of their host.
+
+    These are retries, redirects, and the requests of callbacks.
+    """
+
+    async def process_request(self, request: Request) -> None:
+        """Wait until *request* may be sent."""
+        if request.meta.pop(IN_TURN, False):  # a retry or redirect copies the rest
+            return
+        host = harvest_of(self._crawler).sites.frontier.host(request.url)
+        if not host.delay:
+            return
+        turn = max(host.ready_at, time.monotonic())
+        host.ready_at = turn + host.delay
+        while (wait := turn - time.monotonic()) > 0 and self._crawler.engine.running:  # wakes up if the run is ending
+            await sleep(min(wait, 1.0))
 
 
 class ContentEncodingMiddleware(OwnMiddleware):

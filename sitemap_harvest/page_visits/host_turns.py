@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
+from sitemap_harvest.integration.document_requests import IN_TURN
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -64,6 +66,7 @@ class HostTurns:
                 return False
             self._first_pages[host.name] = request.url
         host.ready_at = max(host.ready_at, now + host.delay)
+        request.meta[IN_TURN] = True
         return True
 
 

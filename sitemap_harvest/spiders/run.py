@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from logging import INFO, WARNING
+from logging import INFO, WARNING, root
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.log import LogCounterHandler
 
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.run_state import RUN, RunState, fields
@@ -105,6 +106,9 @@ class Harvest(RunState):
         if (exporter := self._crawler.get_extension(FeedExporter)) is not None:
             exporter.feeds, exporter.slots = {}, []  # Scrapy's would overwrite the last run's files with empty ones
         self.logger.error("%s", reason, extra=fields("refused"))
+        counters = [one for one in root.handlers if isinstance(one, LogCounterHandler) and one.crawler is self._crawler]
+        if not counters:  # Scrapy begins to count when the spider has been opened
+            self._crawler.stats.inc_value("log_count/ERROR")
         raise CloseSpider("wrong_argument")
 
     def start_requests(self) -> Iterator[Request]:

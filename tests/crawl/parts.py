@@ -34,7 +34,10 @@ from sitemap_harvest import network
 from sitemap_harvest.databases.duckdb_file import DuckDbFile
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.frontier.site_queue import SiteQueue
+from sitemap_harvest.integration.document_requests import IN_TURN
 from sitemap_harvest.integration.items.xlsx_exporter import XlsxExporter
+from sitemap_harvest.integration.middlewares import CrawlDelayMiddleware
+from sitemap_harvest.integration.spider_attributes import harvest_of
 from sitemap_harvest.model import SiteRecord
 from sitemap_harvest.network import kind_of
 from sitemap_harvest.page_visits.host_turns import HostTurns
@@ -260,6 +263,25 @@ class Turns:
             return may
 
         Frontier.take, HostTurns.may_go = taken, goes
+        return cls()
+
+
+class Waits:
+    """Records in the stats which requests wait for the delay of their host, because no queue gave them their turn."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        waiting: list[str] = []
+        crawler.stats.set_value("test/waits", waiting)
+        process_request = CrawlDelayMiddleware.process_request
+
+        async def waits(own: CrawlDelayMiddleware, request: Request) -> None:
+            is_in_turn = request.meta.get(IN_TURN, False)
+            if harvest_of(crawler).sites.frontier.host(request.url).delay and not is_in_turn:
+                waiting.append(request.url)
+            await process_request(own, request)
+
+        CrawlDelayMiddleware.process_request = waits
         return cls()
 
 

@@ -111,7 +111,7 @@ def test_errors_in_arguments_are_one_line_and_nothing_is_requested(crawl, tmp_pa
     (line,) = run.errors
     assert all(word in line for word in words)
     assert "Traceback" not in run.log
-    assert run.reason == "wrong_argument"
+    assert (run.reason, run.stats["log_count/ERROR"]) == ("wrong_argument", 1)
     assert kept.read_text() == "the last run\n"
     assert "downloader/request_count" not in run.stats
 

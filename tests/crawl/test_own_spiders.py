@@ -345,6 +345,20 @@ def test_pages_keep_the_crawl_delay(serve, crawl):
     assert all(later - sooner > 0.999 for (sooner, _), (later, _) in pairwise(pages))
 
 
+def test_retries_and_redirects_wait_for_the_crawl_delay(serve, crawl):
+    site = serve({
+        "/robots.txt": "User-agent: *\nCrawl-delay: 0.1\n" + robots("/s.xml", "/moved.xml", "/error.xml"),
+        "/s.xml": urlset("/moved", "/error", "/last"),
+        "/moved.xml": Page("", status=302, headers={"Location": "/t.xml"}), "/t.xml": urlset(),
+        "/moved": Page("", status=302, headers={"Location": "/target"}), "/target": "A page", "/last": "A page",
+        "/error.xml": Page("", status=500), "/error": Page("", status=500),
+    })  # fmt: skip
+    settings = {"EXTENSIONS": {"tests.crawl.parts.Waits": 0}, "RETRY_TIMES": 1}
+    run = crawl(spider="many", site=site.url, settings=settings, calm=False)
+    waits = [url.removeprefix(site.url) for url in run.stats["test/waits"]]
+    assert sorted(waits) == ["/error", "/error.xml", "/t.xml", "/target"]
+
+
 def test_a_slow_site_does_not_delay_the_others(serve, crawl, tmp_path):
     """The slow one answers only after all pages of the other have been requested."""
     paths = numbered(24)

@@ -24,11 +24,19 @@ from twisted.internet.defer import Deferred
 
 from sitemap_harvest import SitemapRecord, UrlEntry
 from sitemap_harvest.integration import default_settings as defaults
+from sitemap_harvest.integration import middlewares
+from sitemap_harvest.integration.document_requests import IN_TURN
 from sitemap_harvest.integration.items.csv_exporters import CsvExporter
 from sitemap_harvest.integration.items.exporters import JsonExporter, JsonLinesExporter, ParquetExporter
 from sitemap_harvest.integration.items.item_processor import batch_incompatibility
 from sitemap_harvest.integration.items.xlsx_exporter import XlsxExporter
-from sitemap_harvest.integration.middlewares import LocalFilesMiddleware, OutsideError, RobotsCacheMiddleware, below
+from sitemap_harvest.integration.middlewares import (
+    CrawlDelayMiddleware,
+    LocalFilesMiddleware,
+    OutsideError,
+    RobotsCacheMiddleware,
+    below,
+)
 from sitemap_harvest.model import LedgerBatch, UrlBatch
 from sitemap_harvest.spiders.sitemap import SitemapSpider
 from tests.crawl.parts import BatchListener, Listener
@@ -99,6 +107,45 @@ class TestBatchIncompatibility:
         assert "heard" in batch_incompatibility(crawler)
         heard.accepts_batches = True
         assert batch_incompatibility(crawler) is None
+
+
+class TestCrawlDelay:
+    @pytest.fixture
+    def host(self, monkeypatch):
+        """Return a host with a delay of 3 seconds, by a clock that only sleeping moves."""
+        host, self.now = SimpleNamespace(delay=3.0, ready_at=2.0), 0.0
+        monkeypatch.setattr(middlewares, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(middlewares, "sleep", self.sleep)
+        frontier = SimpleNamespace(host=lambda _url: host)
+        run = SimpleNamespace(sites=SimpleNamespace(frontier=frontier))
+        monkeypatch.setattr(middlewares, "harvest_of", lambda _crawler: run)
+        return host
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def sent(self, *, is_running: bool = True, **meta: Any) -> float:
+        """Return when a request with *meta* is sent."""
+        middleware = CrawlDelayMiddleware(SimpleNamespace(engine=SimpleNamespace(running=is_running)))
+        Deferred.fromCoroutine(middleware.process_request(Request(URL, meta=meta)))
+        return self.now
+
+    @pytest.mark.quick
+    def test_requests_out_of_turn_are_sent_at_the_intervals_of_their_host(self, host):
+        assert [self.sent(), self.sent(), self.sent(), host.ready_at] == [2.0, 5.0, 8.0, 11.0]
+
+    @pytest.mark.quick
+    def test_a_request_whose_turn_it_is_is_sent_at_once(self, host):
+        assert (self.sent(**{IN_TURN: True}), host.ready_at) == (0.0, 2.0)
+
+    @pytest.mark.quick
+    def test_hosts_without_a_delay_need_no_wait(self, host):
+        host.delay = 0.0
+        assert (self.sent(), host.ready_at) == (0.0, 2.0)
+
+    @pytest.mark.quick
+    def test_nothing_waits_when_the_run_is_ending(self, host):
+        assert self.sent(is_running=False) == 0.0
 
 
 class TestRobotsOnce:
@@ -272,7 +319,7 @@ class TestLocalFiles:
             below(root, f"https://a.example{path}")
 
     @pytest.mark.quick
-    @pytest.mark.parametrize("part", [LocalFilesMiddleware, RobotsCacheMiddleware])
+    @pytest.mark.parametrize("part", [CrawlDelayMiddleware, LocalFilesMiddleware, RobotsCacheMiddleware])
     def test_other_spiders_keep_the_behaviour_of_scrapy(self, part):
         with pytest.raises(NotConfigured) as error:
             part.from_crawler(SimpleNamespace(spidercls=Spider))
