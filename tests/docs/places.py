@@ -66,6 +66,7 @@ def make_environment(
         "PATH": os.pathsep.join(map(str, [*first, Path(sys.executable).parent, os.environ["PATH"]])),
         "HOME": str(home),
         "LANG": "C.UTF-8",
+        "TZ": "America/New_York",  # what a page shows must not depend on the zone of the machine
         "PYTHONUNBUFFERED": "1",
         "WEB": str(web.folder),
         "GIVEN": str(GIVEN),
