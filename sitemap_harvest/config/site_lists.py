@@ -9,7 +9,7 @@ import codecs
 import csv
 import re
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,7 @@ def text_of(path: str) -> str:
 def entries(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line number and the site of each line of *text*, a file of sites.
 
-    Comments and blank lines are left out; and of a table, the header and all other columns.
+    Comments, blank lines and blank cells are left out; and of a table, the header and all other columns.
     """
     delimiter, columns = _columns(text)
     if len(columns) > 1:
@@ -85,7 +85,7 @@ def entries(text: str) -> Iterator[tuple[int, str]]:
         entry = cells[columns[0]] if columns and columns[0] < len(cells) else line
         is_header = is_first and (_HEADER.fullmatch(entry) or (delimiter and host_in(_address(entry)) is None))
         is_first = False
-        if not is_header:
+        if entry and not is_header:
             yield number, entry
 
 
@@ -139,14 +139,22 @@ def _cells(line: str, delimiter: str | None) -> list[str]:
 def _columns(text: str) -> tuple[str | None, list[int]]:
     """Return the delimiter of the table in *text*, and the columns with the sites; ``None`` and none if it is none.
 
-    Such a column has a site in most lines. Columns with the same sites count once.
+    Such a column has a site in most lines; if none has, in most of its cells that are not blank; or else, it has one,
+    and its header names sites. Columns with the same sites count once.
     """
     lines = [line for _, line in islice(_lines(text), _TELLING_LINES)]
     for delimiter in _DELIMITERS:
         rows = [_cells(line, delimiter) for line in lines]
-        width = min(map(len, rows), default=1)
-        columns = [[host_in(_address(row[at])) for row in rows] for at in range(width)] if width > 1 else []
-        full = [at for at, column in enumerate(columns) if 2 * sum(cell is not None for cell in column) > len(rows) - 1]
+        if not rows or len(rows[0]) == 1:
+            continue
+        cells = [*zip_longest(*rows, fillvalue="")]
+        columns = [[host_in(_address(cell)) for cell in column] for column in cells]
+        hosts = [sum(cell is not None for cell in column) for column in columns]
+        full = (
+            [at for at, count in enumerate(hosts) if 2 * count > len(rows) - 1]
+            or [at for at, count in enumerate(hosts) if count and 2 * count > sum(map(bool, cells[at])) - 1]
+            or [at for at, count in enumerate(hosts) if count and _HEADER.fullmatch(cells[at][0])]
+        )
         if full:
             return delimiter, [at for at in full if at == full[0] or columns[at] != columns[full[0]]]
     return None, []

@@ -46,6 +46,24 @@ TABLE = FileKind.TABLE
             id="homes-csv",
         ),
         pytest.param(b"a.example\nnot a host\nb.example\n", SITES, ["a.example", "not a host", "b.example"], id="flaw"),
+        pytest.param(
+            b"rank,name\n1,a.example\n2,b.example\n3,\n4,\n5,\n", SITES, ["a.example", "b.example"], id="blank-cells"
+        ),
+        pytest.param(
+            b"rank,domain,visits\n1,a.example,9\n2,b.example,5\n3,?,1\n4,n/a,2\n5\n",
+            DOCUMENT,
+            ["a.example", "b.example", "?", "n/a", "5"],
+            id="named-column-of-flaws",
+        ),
+        pytest.param(
+            b"a.example,x\nb.example,y\nnothing\n", SITES, ["a.example", "b.example", "nothing"], id="short-row"
+        ),
+        pytest.param(
+            b"domain,parent\na.example,\nb.example,a.example\nc.example,\n",
+            SITES,
+            ["a.example", "b.example", "c.example"],
+            id="sparse-second-column",
+        ),
         pytest.param(b"https://a.example/\n", HOME_PAGES, ["https://a.example/"], id="one-home"),
         pytest.param(b"https://a.example/x\nb.example\n", MIXED, ["https://a.example/x", "b.example"], id="pages"),
         pytest.param(b"a.example/x\nb.example\n", MIXED, ["a.example/x", "b.example"], id="pages-without-scheme"),
