@@ -75,7 +75,7 @@ def percent(share: float | None) -> str:
         return ""
     if 0 < share < 0.01:
         return "under 1%"
-    return "over 99%" if 0.99 < share < 1 else f"{share:.0%}"
+    return "over 99%" if 0.99 < share < 1 else f"{rounded_percent(share)}%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

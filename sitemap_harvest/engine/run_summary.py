@@ -281,9 +281,7 @@ class Summary:
                 self._note_failed(failed, self.notes)
             for one in record.evidence:
                 if one.found_by.is_guess and one.outcome in _FAILURES:
-                    is_variant = one.found_by is FoundBy.VARIANT
-                    why = f"the site responds at {record.base}" if is_variant else "sitemaps were found elsewhere"
-                    self.guesses.add(f"{one.url}: it was only a guess, and {why}")
+                    self.guesses.add(f"{one.url}: {_why_not_counted(one, record)}")
         is_final = record.limits or record.result is not SiteResult.UNFINISHED
         if record.result is not SiteResult.FOUND and is_final and record.documents:
             words = f"{record.root}: {record.in_words()}"
@@ -471,6 +469,15 @@ def _why_not_found(record: SiteRecord) -> str:
     if listed and all(one.outcome is Outcome.OUT_OF_SCOPE and host_of(one.url) != own for one in listed):
         return "the documents that are listed are all on other hosts."
     return _RESULT_WORDS[record.result]
+
+
+def _why_not_counted(one: Evidence, record: SiteRecord) -> str:
+    """Return why the failure *one* of a site with sitemaps does not count, as text."""
+    if one.url == f"{record.root}/robots.txt":  # which the user named
+        return f"{one.reason}; the site was read at {record.base}"
+    is_variant = one.found_by is FoundBy.VARIANT
+    why = f"the site responds at {record.base}" if is_variant else "sitemaps were found elsewhere"
+    return f"it was only a guess, and {why}"
 
 
 def _robots_that_failed(record: SiteRecord) -> Evidence | None:

@@ -192,6 +192,7 @@ def test_guesses_that_failed_are_listed_but_not_counted() -> None:
     site, base = "https://a.example", "http://a.example"
     evidence = [
         (f"{site}/robots.txt", FoundBy.VARIANT, Outcome.FAILED),
+        (f"{site}:8080/robots.txt", FoundBy.VARIANT, Outcome.FAILED),
         (f"{base}/sitemap.xml", FoundBy.WELL_KNOWN, Outcome.BLOCKED),
         (f"{base}/sitemap.xml.gz", FoundBy.WELL_KNOWN, Outcome.ABSENT),
     ]
@@ -200,14 +201,18 @@ def test_guesses_that_failed_are_listed_but_not_counted() -> None:
         base=base,
         result=SiteResult.FOUND,
         reason="1 URL",
-        evidence=tuple(Evidence(url=url, found_by=found_by, outcome=outcome) for url, found_by, outcome in evidence),
+        evidence=tuple(
+            Evidence(url=url, found_by=found_by, outcome=outcome, reason="TLS failed")
+            for url, found_by, outcome in evidence
+        ),
     )
     summary = Summary(urls=1)
     summary.add_site(record)
     assert shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})[:-1] == [
         "Failed, but not counted:",
         f"  {base}/sitemap.xml: it was only a guess, and sitemaps were found elsewhere",
-        f"  {site}/robots.txt: it was only a guess, and the site responds at {base}",
+        f"  {site}/robots.txt: TLS failed; the site was read at {base}",
+        f"  {site}:8080/robots.txt: it was only a guess, and the site responds at {base}",
     ]
 
 
