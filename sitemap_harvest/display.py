@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,18 @@ def short(url: str) -> str:
 def counted(number: int, word: str) -> str:
     """Return *number* and *word*, in the plural if needed, such as ``1,200 rows``."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def percent(share: float, places: int = 0) -> str:
+    """Return *share*, 0 to 1, as text, half rounded up; it is 0% or 100% only if it is exactly that.
+
+    *places*: digits after the decimal point.
+    """
+    step = Decimal(1).scaleb(-places)
+    value = 100 * Decimal(repr(float(share)))  # as written: 0.145 is 14.5%
+    if 0 < value < step:
+        return f"under {step}%"
+    return f"over {100 - step}%" if 100 - step < value < 100 else f"{value.quantize(step, ROUND_HALF_UP)}%"
 
 
 def _size(name: str, table: pa.Table | pa.RecordBatch) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 
 import pyarrow as pa
+import pytest
 from lxml import html
 
-from sitemap_harvest.display import summary_as_html, table_as_html, table_as_text
+from sitemap_harvest.display import percent, summary_as_html, table_as_html, table_as_text
 
 URLS = pa.table({"loc": ["https://a.example/" + "目" * 100, "https://a.example/b"], "priority": ["0.5", "1.0"]})
 NASTY = "<script>alert('1')</script>\" onload=x \x1b[31m\u202e"
@@ -51,3 +52,21 @@ def test_huge_values_and_many_lines_are_cut() -> None:
     assert len(table_as_html("urls", table)) < 5_000
     page = html.fragment_fromstring(summary_as_html(NASTY, [NASTY] * 1_000), create_parent=True)
     assert [one.text for one in page.iter("b", "li")] == [*[SHOWN] * 11, "..."]
+
+
+@pytest.mark.parametrize(
+    ("share", "places", "text"),
+    [
+        (1 / 8, 0, "13%"),
+        (3 / 40, 0, "8%"),
+        (29 / 200, 0, "15%"),
+        (1 / 16, 1, "6.3%"),
+        (0, 0, "0%"),
+        (0.0099, 0, "under 1%"),
+        (0.9901, 0, "over 99%"),
+        (0.9999, 1, "over 99.9%"),
+        (1, 1, "100.0%"),
+    ],
+)
+def test_percentages_are_rounded_half_up_but_never_to_none_or_all(share: float, places: int, text: str) -> None:
+    assert percent(share, places) == text

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sitemap_harvest.display import percent
 from sitemap_harvest.model import Severity
 
 if TYPE_CHECKING:
@@ -69,15 +70,6 @@ def shortened(value: Any, most: int) -> Any:
     return f"{value[:most]}..." if isinstance(value, str) and len(value) > most else value
 
 
-def percent(share: float | None) -> str:
-    """Return *share* as text; it is 0% or 100% only if it is exactly that."""
-    if share is None:
-        return ""
-    if 0 < share < 0.01:
-        return "under 1%"
-    return "over 99%" if 0.99 < share < 1 else f"{rounded_percent(share)}%"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRule:
     """One check of the audit."""
@@ -135,7 +127,7 @@ class AuditRule:
         values = {
             "urls": f"{numbers['count']:URL}",
             "value": shortened(value, _MAX_VALUE_CHARS),
-            "share": percent(finding.share),
+            "share": "" if finding.share is None else percent(finding.share),
             "most": most,
         }
         return self.message.format(**{**numbers, **values})

@@ -14,7 +14,8 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.audit.rule import RULES, percent
+from sitemap_harvest.audit.rule import RULES
+from sitemap_harvest.display import percent
 from sitemap_harvest.model import LastmodTrust
 from sitemap_harvest.snapshots.conditional_requests import MIN_CORRECT, LastmodStats, is_trusted
 

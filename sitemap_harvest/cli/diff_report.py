@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.cli.tables import fitted, table_lines
+from sitemap_harvest.display import percent
 from sitemap_harvest.escape import visible
 from sitemap_harvest.model import ChangeBatch, ChangeKind, counted
 from sitemap_harvest.text_width import cell_len, head_cut, middle_cut
@@ -55,7 +56,7 @@ def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterat
     yield from fitted(f"URLs: {summary.urls_before:,} before, {after}, {summary.unchanged:,} {unchanged}", width)
     if summary.stale:
         entries = "1 entry" if summary.stale == 1 else f"{summary.stale:,} entries"
-        share = f"{summary.stale_share:.1%}{' of those that are not pending' if summary.pending else ''}"
+        share = f"{percent(summary.stale_share, 1)}{' of those that are not pending' if summary.pending else ''}"
         yield from fitted(f"Not confirmed in this run: {entries} ({share})", width)
     elif summary.stale_sitemaps:
         yield "Not read completely in this run:"
@@ -68,11 +69,15 @@ def summary_lines(summary: ChangeSummary, *, width: int | None = None) -> Iterat
         *_more_documents(summary.sitemaps_left[_MOST_DOCUMENTS:], width),
         *(f"Emptied sitemap: {url}" for url in summary.sitemaps_emptied[:most]),
         *_more_documents(summary.sitemaps_emptied[_MOST_DOCUMENTS:], width),
-        *(f"Argument or limit changed: {one.name} was {one.before} and is now {one.after}"
+        *(f"Argument or limit changed: {one.name} was {_value(one.before)} and is now {_value(one.after)}"
           for one in summary.differences),
     )  # fmt: skip
     for line in others:
         yield from fitted(visible(line), width)
+
+
+def _value(text: str | None) -> str:
+    return "not set" if text is None else text
 
 
 def _more_documents(others: Sequence[object], width: int | None) -> Iterator[str]:

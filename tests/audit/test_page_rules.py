@@ -196,6 +196,7 @@ def many(count: int, errors: int, **values: Any) -> list[PageRecord]:
             1000, many(100, 5), "5 of 100 checked pages (5.0%; 95% confidence interval 2.2% to 11.2%)", id="sample"
         ),
         pytest.param(100, many(100, 2), "2 of 100 checked pages (2.0%)", id="all"),
+        pytest.param(16, many(16, 1), "1 of 16 checked pages (6.3%)", id="half rounded up"),
         pytest.param(1000, many(100, 2, source=EXPORT), "2 of 100 checked pages (2.0%)", id="crawl export"),
         pytest.param(
             10,

@@ -130,7 +130,7 @@ def test_the_site_comes_first_and_then_the_worst(tmp_path: Path) -> None:
             score=75,
             dated=30,
             unreadable=1,
-            reasons=("22% of the entries have no lastmod", "2% of the entries have a lastmod that cannot be read"),
+            reasons=("23% of the entries have no lastmod", "3% of the entries have a lastmod that cannot be read"),
         ),
         trust(
             entries=20,

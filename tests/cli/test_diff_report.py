@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from sitemap_harvest.cli.diff_report import change_lines, pending_lines, summary_lines
 from sitemap_harvest.diff import compare
-from sitemap_harvest.model import ChangeSummary, LeftSitemap, Outcome, StaleSitemap
+from sitemap_harvest.model import ChangeSummary, Difference, LeftSitemap, Outcome, StaleSitemap
 from tests.snapshots.store.making import SITE, Making, entry, locs
 
 if TYPE_CHECKING:
@@ -197,6 +197,15 @@ def test_urls_of_other_hosts_have_their_own_sections(tmp_path: Path) -> None:
 def test_unconfirmed_and_pending_urls_are_not_called_unchanged(counts: dict[str, float], lines: list[str]) -> None:
     summary = ChangeSummary(site=SITE, run="b", baseline="a", urls_before=38, urls_after=38, **counts)
     assert [*summary_lines(summary)][1:] == lines
+
+
+def test_an_argument_that_was_given_only_once_is_not_set_in_the_other_run() -> None:
+    limits = (Difference(name="limit", before=None, after="9"), Difference(name="prefix", before="/q/", after=None))
+    summary = ChangeSummary(site=SITE, run="b", baseline="a", differences=limits)
+    assert [*summary_lines(summary)][2:] == [
+        "Argument or limit changed: limit was not set and is now 9",
+        "Argument or limit changed: prefix was /q/ and is now not set",
+    ]
 
 
 def test_no_change_is_two_lines(tmp_path: Path) -> None:

@@ -157,13 +157,13 @@ def error_share(share: float = 0.01) -> str:
                 from listed_pages group by 1
             )
         ), intervals as (
-            select *, (share + z / 2) / (1 + z) as middle,
+            select *, round(100.0 * errors / pages, 1) as percentage, (share + z / 2) / (1 + z) as middle,
                 sqrt(z * share * (1 - share) + z * z / 4) / (1 + z) as margin from counts
         )
         select errors as count, share, if(is_sample,
             format('{{:,}} of {{:,}} checked pages ({{:.1f}}%; 95% confidence interval {{:.1f}}% to {{:.1f}}%)',
-                errors, pages, 100 * share, 100 * greatest(middle - margin, 0), 100 * least(middle + margin, 1)),
-            format('{{:,}} of {{:,}} checked pages ({{:.1f}}%)', errors, pages, 100 * share)) as value
+                errors, pages, percentage, 100 * greatest(middle - margin, 0), 100 * least(middle + margin, 1)),
+            format('{{:,}} of {{:,}} checked pages ({{:.1f}}%)', errors, pages, percentage)) as value
         from intervals where share > {share}
     """  # noqa: S608 - a number and our own condition
 
