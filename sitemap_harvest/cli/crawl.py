@@ -135,7 +135,7 @@ def crawl(
         summary.first_snapshots = summary.stored = 0
     outcome = verdict(summary, stats, errors=errors.errors)
     checkpointed = None if session is None else session.checkpointed
-    show(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed)
+    show(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed, errors=errors)
     return outcome, stats.get("finish_reason") == "finished"
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sitemap_harvest.engine.run_summary import Summary
+    from sitemap_harvest.reporting.run_reports import ErrorCount
 
 NO_OUTPUT = "No output file was given, so nothing is saved: add -O urls.jsonl"
 _NUMBERS = ("documents", "URLs", "bytes", "download (s)")
@@ -51,10 +52,12 @@ def show(
     *,
     has_output: bool | None,
     checkpointed: int | None = None,
+    errors: ErrorCount | None = None,
 ) -> None:
     """Print the table, and the failures as text; for *has_output* see :func:`crawl`.
 
     *checkpointed*: documents that a run with ``resume`` would reuse; ``None`` without a store.
+    *errors*: those in the log, which are shown if they are the only reason of the result.
     On a terminal, failures have a colour too (see https://no-color.org).
     """
     if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
@@ -69,7 +72,8 @@ def show(
     for line in table_lines(names, rows, width=width, right=_NUMBERS, optional=_NUMBERS[:1:-1], has_total=True):
         tell(line, style=_style_of_row(line.partition(" ")[0], summary))
     ending = _ending(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed)
-    for style, line in (*_lines(summary, outcome), (_STYLES.get(outcome, "red"), ending)):
+    logged = _logged(errors) if outcome is RunOutcome.PARTLY_FAILED and not summary.has_failed and errors else ()
+    for style, line in (*_lines(summary, outcome), *logged, (_STYLES.get(outcome, "red"), ending)):
         tell(line, style=style, cuts=True)
     if summary.urls and has_output is False and checkpointed is None:
         tell(NO_OUTPUT)
@@ -108,6 +112,14 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
     yield from (("yellow", f"{note.replace('emit=', '--emit ')}.") for note, _ in summary.emptied.lines())
     if summary.problems:
         yield "", f"Problems in the documents: {_problems_in_words(summary)}"
+
+
+def _logged(errors: ErrorCount) -> Iterator[tuple[str, str]]:
+    if errors.errors:
+        yield "yellow", "Errors:"
+        yield from (("", f"  {message}") for message in errors.first)
+        if more := errors.errors - len(errors.first):
+            yield "", f"  and {more:,} more, in the log"
 
 
 def _hints(summary: Summary) -> Iterator[tuple[str, str]]:

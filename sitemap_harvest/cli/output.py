@@ -248,6 +248,8 @@ def _export(batches: Iterable[Batch[Any]], file: IO[bytes], name: str) -> int:
         exporter.export_item(batch)
         rows += len(batch)
     exporter.finish_exporting()
+    for flaw in exporter.flaws():
+        tell(f"The output has not all values: {flaw}")
     if name in {"json", "xml"}:  # a feed of Scrapy ends without a line feed, but this is the output of a command
         file.write(b"\n")
     file.flush()

@@ -47,6 +47,7 @@ _WRITERS = {  # the closing record comes last, because it counts an error if the
     METRICS: "sitemap_harvest.reporting.metrics",
     CLOSING: "sitemap_harvest.reporting.closing_record",
 }
+_MOST_MESSAGES = 3  # of errors, for the end of a command: the log has all
 _NO_HANDLER = (
     "SITEMAP_HARVEST_LOG is 'json', but Scrapy has not configured logging: "
     "set the formatter of your own handler to sitemap_harvest.reporting.json_log.JsonFormatter"
@@ -63,12 +64,17 @@ class ErrorCount(logging.Handler):
         """Count the records of *run*, and those of unknown runs; ``None``: all records."""
         super().__init__(logging.ERROR)
         self.errors = 0
+        self.first: list[str] = []
+        """The messages of the first few."""
         self._run = run
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count *record*."""
         if self._run is None or (context := run_context_of_record(record)) is None or context.run == self._run:
             self.errors += 1
+            if len(self.first) < _MOST_MESSAGES:
+                with suppress(Exception):  # of a call with wrong arguments, which the log reports
+                    self.first.append(record.getMessage().partition("\n")[0])
 
 
 class RunReports:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections import Counter
 from contextlib import redirect_stderr
 
@@ -21,6 +22,7 @@ from sitemap_harvest.model import (
     SiteResult,
     StaleSitemap,
 )
+from sitemap_harvest.reporting.run_reports import ErrorCount
 
 pytestmark = pytest.mark.quick
 
@@ -70,14 +72,35 @@ def test_an_error_in_the_log_gives_exit_code_4() -> None:
 
 
 def shown(
-    summary: Summary, stats: dict[str, object], *, has_output: bool | None = True, checkpointed: int | None = None
+    summary: Summary,
+    stats: dict[str, object],
+    *,
+    has_output: bool | None = True,
+    checkpointed: int | None = None,
+    errors: ErrorCount | None = None,
 ) -> list[str]:
     """Return the lines below the table."""
     file = io.StringIO()
+    outcome = verdict(summary, stats, errors=errors.errors if errors else 0)
     with redirect_stderr(file):
-        show(summary, stats, verdict(summary, stats), has_output=has_output, checkpointed=checkpointed)
+        show(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed, errors=errors)
     lines = file.getvalue().splitlines()
     return lines[next(number for number, line in enumerate(lines) if line.startswith("total")) + 1 :]
+
+
+@pytest.mark.parametrize("has_failed", [False, True])
+def test_errors_in_the_log_are_shown_if_they_are_the_only_reason(has_failed: bool) -> None:
+    errors = ErrorCount()
+    for number in range(5):
+        message = "%d: cut\nmore" if number else "%d"
+        arguments = (number,) if number else ("wrong",)
+        errors.handle(logging.LogRecord("any", logging.ERROR, __file__, 1, message, arguments, None))
+    finished = {**FINISHED, "elapsed_time_seconds": 1.25}
+    expected = ["Errors:", "  1: cut", "  2: cut", "  3: cut", "  and 2 more, in the log"]
+    assert shown(Summary(urls=1, has_failed=has_failed), finished, errors=errors) == [
+        *([] if has_failed else expected),
+        "Ended after 1.2 seconds: part of the run failed (exit code 4).",
+    ]
 
 
 def test_dropped_rows_are_reported_by_filter() -> None:

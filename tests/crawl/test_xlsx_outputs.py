@@ -163,8 +163,9 @@ def test_what_a_cell_cannot_hold_is_counted_in_the_log(caplog):
     assert read["urls"][0]["loc"] == "https://a.example/\ufffd"
     assert read["urls"][0]["lastmod_text"] == "\U0001f9c0" * 16_383 + "…"
     assert exporter.left_out == {}
+    assert list(exporter.flaws()) == ["1 value of the field lastmod_text is cut: a cell can hold 32,767 characters"]
+    assert not exporter.has_all_values
     assert [record.getMessage() for record in caplog.records] == [
-        "1 values of the field lastmod_text are cut: a cell can hold 32,767 characters",
         "2 values contain characters that a cell cannot hold: they become U+FFFD; other formats preserve them",
     ]
 

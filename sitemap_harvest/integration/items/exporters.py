@@ -27,12 +27,12 @@ from sitemap_harvest.errors import OptionError
 from sitemap_harvest.export import json_objects, utf8_bytes, without_forbidden, xml_elements
 from sitemap_harvest.integration.items.item_processor import BATCHES
 from sitemap_harvest.integration.items.lost_items import WRITE_ERRORS, LostRows
-from sitemap_harvest.model import Batch
+from sitemap_harvest.model import Batch, counted
 from sitemap_harvest.model.batch import JSON, added_column, column_of, converted
 from sitemap_harvest.model.plain_columns import for_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import IO
 
 
@@ -76,6 +76,8 @@ class BatchExporter(exporters.BaseItemExporter):
     _waiting_rows: int = 0
     left_out: Counter[str]
     """Values that the file has no place for, by field."""
+    cut: Counter[str]
+    """Values that are too long for the file, and are cut, by field."""
     missing: frozenset[str]
     """The fields that the options name and that no item had so far."""
     lost: LostRows | None = None
@@ -87,7 +89,7 @@ class BatchExporter(exporters.BaseItemExporter):
             file.write(mark)
         super().__init__(file, **options)  # type: ignore[call-arg, arg-type]  # Scrapy's exporter comes next in line
         self._waiting = []
-        self.left_out = Counter()
+        self.left_out, self.cut = Counter(), Counter()
         self.missing = frozenset(renamed(self.fields_to_export or ()))
         if self.can_append:
             _end_cut_line(file, self.encoding)
@@ -95,7 +97,13 @@ class BatchExporter(exporters.BaseItemExporter):
     @property
     def has_all_values(self) -> bool:
         """Whether the file has all values of the rows in it."""
-        return not self.left_out
+        return not (self.left_out or self.cut)
+
+    def flaws(self) -> Iterator[str]:
+        """Yield what is wrong with the values in the file, as text."""
+        for how, fields in (("left out", self.left_out), ("cut: a cell can hold 32,767 characters", self.cut)):
+            for name, values in fields.items():
+                yield f"{counted(values, 'value')} of the field {name} {'is' if values == 1 else 'are'} {how}"
 
     def export_item(self, item: Any) -> None:
         """Write *item*, possibly later: a batch, a row of one, or any other item."""
@@ -397,7 +405,7 @@ class TypedExporter(BatchExporter):
         options.setdefault("dont_fail", True)
         exporters.BaseItemExporter.__init__(self, **options)
         self._waiting = []
-        self.left_out = Counter()
+        self.left_out, self.cut = Counter(), Counter()
         self.missing = frozenset(renamed(self.fields_to_export or ()))
         self._file = file
 

@@ -333,9 +333,8 @@ class FeedExporter(feedexport.FeedExporter):
             self._flawed.add(slot)
             lost.log(slot, self.crawler)
             slot.itemcount -= lost.count
-        for name, values in getattr(slot.exporter, "left_out", {}).items():
-            counted, verb = ("1 value", "is") if values == 1 else (f"{values:,} values", "are")
-            logger.error("%s: %s of the field %s %s left out", without_login(slot.uri), counted, name, verb)
+        for flaw in getattr(slot.exporter, "flaws", tuple)():
+            logger.error("%s: %s", without_login(slot.uri), flaw)
         if not getattr(slot.exporter, "has_all_values", True):
             self._flawed.add(slot)
         return reason if slot.itemcount or is_empty else "none of its items can be written"

@@ -51,14 +51,10 @@ class XlsxExporter(TypedExporter):
         from sitemap_harvest.workbook import MOST_COLUMNS, Workbook  # an optional package, which few runs need
 
         self._book = Workbook(file)
+        self.cut = self._book.cut
         self._most_columns = MOST_COLUMNS
         self._sheets: dict[object, Sheet] = {}
         self._others: dict[type, list[dict[str, Any]]] = {}
-
-    @property
-    def has_all_values(self) -> bool:
-        """Whether the workbook has all values of the rows in it."""
-        return super().has_all_values and not self._book.cut
 
     def finish_exporting(self) -> None:
         """Write the buffered rows, and the file. Raises :exc:`OSError`."""
@@ -66,8 +62,6 @@ class XlsxExporter(TypedExporter):
         for kind in self._others:
             self._write_others(kind)
         self._book.close(_ORDER)
-        for name, texts in self._book.cut.items():
-            logger.error("%s values of the field %s are cut: a cell can hold 32,767 characters", f"{texts:,}", name)
         if self._book.replaced:
             logger.warning(
                 "%s values contain characters that a cell cannot hold: they become U+FFFD; other formats preserve them",
