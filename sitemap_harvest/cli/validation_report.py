@@ -117,9 +117,13 @@ def show(found: Validation, console: Console) -> None:
 def show_closing(found: Sequence[Validation], console: Console) -> None:
     """Print one summary line for all documents."""
     documents, unread = counted(len(found), "document"), sum(one.kind is None for one in found)
+    cut = sum(one.kind is not None and one.reason is not None for one in found)
+    parts = [f"{unread:,} of them not read"] if unread else []
+    parts += [f"{cut:,} incomplete"] if cut else []
+    where = " in what was read" if cut else ""
     kinds = Counter(problem.severity for one in found for problem in one.problems)
     problems = ", ".join(counted(kinds[one], str(one)) for one in Severity if kinds[one])
-    line = f"{documents}{f', {unread:,} of them not read' if unread else ''}: {problems or 'no problems'}"
+    line = f"{', '.join([documents, *parts])}: {problems or f'no problems{where}'}"
     if unread == len(found):
         line = f"{documents}, and none could be read" if found else "No sitemap was found in the targets."
     _fitted_line(console, line)

@@ -132,6 +132,11 @@ class Document(ArrowData):
         return self._at_end.problems.all()
 
     @property
+    def goes_on(self) -> bool:
+        """Whether the published document goes on where the reading ended: at a closed connection, or a size limit."""
+        return self._at_end.problems.goes_on
+
+    @property
     def complete(self) -> bool:
         """Whether the document lists URLs or sitemaps and was read completely, so that nothing is missing."""
         return self.kind.is_readable and not self._at_end.problems.lost_something

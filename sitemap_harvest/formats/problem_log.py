@@ -108,12 +108,14 @@ class ProblemLog:
         """Whether the end of the document may be incomplete."""
         return self.was_cut or self.lost_bytes or "encoding/cut-character" in self._found
 
-    def all(self) -> tuple[Problem, ...]:
-        """Return the problems, in order of first occurrence.
+    @property
+    def goes_on(self) -> bool:
+        """Whether the published document goes on where the reading ended."""
+        return self.was_cut or not _LIMITS.isdisjoint(self._found)
 
-        Without those of the end if the published document goes on where the reading ended.
-        """
-        goes_on = self.was_cut or not _LIMITS.isdisjoint(self._found)
+    def all(self) -> tuple[Problem, ...]:
+        """Return the problems, in order of first occurrence; without those of the end if the document goes on."""
+        goes_on = self.goes_on
         return tuple(
             Problem(
                 code=code, document=self._document, detail=found.detail, count=found.count, samples=tuple(found.samples)

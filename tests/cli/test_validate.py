@@ -149,6 +149,7 @@ def test_addresses_are_fetched_and_the_others_are_validated_if_one_fails(tmp_pat
         (urls[6], None, "the host refuses the connection", None, None),
         (urls[7], None, "no such host: DNS cannot resolve the name", None, None),
     ]
+    assert [problem["code"] for problem in records(run)[4]["problems"] if "loc/" not in problem["code"]] == []
     assert site.count("/robots.txt") == 0
     assert site.count("/a") == 0
 
@@ -345,6 +346,10 @@ def test_the_closing_line() -> None:
     assert closing_line(one(), one()) == "2 documents: no problems\n"
     assert closing_line(one("xml/truncated", "lastmod/no-zone"), one("xml/doctype"), UNREAD) == (
         "3 documents, 1 of them not read: 1 error, 1 warning, 1 notice\n"
+    )
+    assert closing_line(one(reason="cut")) == "1 document, 1 incomplete: no problems in what was read\n"
+    assert closing_line(one("xml/doctype", reason="cut"), UNREAD) == (
+        "2 documents, 1 of them not read, 1 incomplete: 1 warning\n"
     )
     assert closing_line() == "No sitemap was found in the targets.\n"
 

@@ -84,7 +84,8 @@ def check(document: Document, *, now: datetime, location: str | None = None) -> 
         _check_size(document, rules.listed, log)
         _note_repeats(document, rules.hashes, log)
     if document.kind in {Kind.SITEMAP, Kind.INDEX}:
-        check_structure(document.blocks(), document.kind, log)
+        is_cut = document.goes_on and not any(problem.code.startswith("xml/") for problem in document.problems)
+        check_structure(document.blocks(), document.kind, log, is_cut=is_cut)
     return Verdict(listed=rules.listed, problems=log.all())
 
 

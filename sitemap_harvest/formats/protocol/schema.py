@@ -53,8 +53,11 @@ REPORTED = ""
 """In place of a code: a flaw that reading reports, so that it is not reported again."""
 
 
-def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> bool:
-    """Check the sitemap or index in *blocks* of UTF-8 against its schema; return whether it is valid."""
+def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog, *, is_cut: bool = False) -> bool:
+    """Check the sitemap or index in *blocks* of UTF-8 against its schema; return whether it is valid.
+
+    *is_cut*: whether it is not well-formed only because its end was not read.
+    """
     shape = None
     try:
         for root, count in grow(blocks):
@@ -63,7 +66,8 @@ def check_structure(blocks: Iterator[bytes], kind: Kind, log: ProblemLog) -> boo
         if shape:
             shape.take_text(root)
     except NotWellFormed as reason:
-        log.add("protocol/not-checked", str(reason), line=reason.line)
+        if not (is_cut and reason.is_flaw):
+            log.add("protocol/not-checked", str(reason), line=reason.line)
         return False
     return shape is not None and shape.is_valid and shape.entries > 0
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sitemap_harvest import Limits, read
+from sitemap_harvest.formats import Document
 from sitemap_harvest.formats.protocol import Listed, Verdict, check
 from sitemap_harvest.model import Problem, Sample
 from tests.documents import HERE, SITEMAPS, index, urlset
@@ -127,6 +128,23 @@ def url(inside: str) -> bytes:
 )
 def test_rules(body: bytes, expected: dict[str, int]) -> None:
     assert problems(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        pytest.param(LOC, set(), id="good"),
+        pytest.param(f"{LOC}<a/>", {"protocol/unknown-element"}, id="flaw-in-what-was-read"),
+        pytest.param(f"{LOC}<lastmod>a & b</lastmod>", {"protocol/not-checked"}, id="not-well-formed-before-the-cut"),
+    ],
+)
+def test_the_end_of_a_document_that_goes_on_is_no_reason_not_to_check_it(inside: str, expected: set[str]) -> None:
+    body = urlset(f"<url>{inside}</url><url><loc>https://example.com/b</loc></url>")
+    found = set()
+    for cut in range(len(body)):
+        document = Document(body[:cut], url=HERE, content_type=None, limits=Limits(), was_cut=True)
+        found |= {problem.code for problem in check(document, now=NOW).problems}
+    assert found == expected
 
 
 @pytest.mark.parametrize(
