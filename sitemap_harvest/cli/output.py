@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from codecs import getincrementaldecoder
@@ -26,7 +27,6 @@ from sitemap_harvest.model import Batch
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import IO, TextIO
 
@@ -85,11 +85,24 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="S", help="the store of snapshots: a folder, or s3://bucket/folder")
 
 
+class _OneOutput(argparse.Action):
+    """Stores the only output. A second one is an error, as otherwise it would silently replace the first."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        if (given := getattr(namespace, self.dest)) is not None:
+            message = f"{option_string} {values}: {given} is the output already; give one output, with -o or -O"
+            parser.error(message)
+        setattr(namespace, self.dest, values)
+
+
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add the option ``-o``, with its other name ``-O``."""
     parser.add_argument(
         "-o",
         "-O",
+        action=_OneOutput,
         dest="output",
         metavar="FILE|FORMAT",
         help="write to FILE, which is replaced, in the format of its suffix (rows.csv) or in the given one "

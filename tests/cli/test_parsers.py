@@ -183,6 +183,14 @@ def test_the_versions_are_those_of_the_package_scrapy_and_python(option, capsys)
             "--since 7d and -a since=8d contradict each other; give one of them",
             id="contradiction",
         ),
+        *(
+            pytest.param(
+                [*arguments, "-o", "a.parquet", "-O", "b.csv"],
+                "-O b.csv: a.parquet is the output already; give one output, with -o or -O",
+                id=f"two-outputs-of-{arguments[0]}",
+            )
+            for arguments in (["query", "select 1"], ["diff", "a.example"], ["audit", "a.example"])
+        ),
         pytest.param(["query"], "the following arguments are required: SQL", id="no-query"),
         pytest.param(["export"], "the following arguments are required: DATABASE", id="no-database"),
         pytest.param(["crawl", "--\x1b[2J"], r"unknown option --\x1b[2J", id="escaped"),
