@@ -186,7 +186,10 @@ def unknown_format(output: str, *, databases: Sequence[str] = ()) -> str:
     elif stem.rpartition(".")[2] in _SUFFIXES:
         hint = f"did you mean {stem}.{COMPRESSIONS[0]}?"
     elif databases and "?" in output:
-        hint = f"or name the format, as in {output}:{databases[0]}"
+        base, _, parameters = output.partition("?")
+        path, _, name = base.rpartition(":")
+        path, name = (path, name) if path and name in databases else (base, databases[0])
+        hint = f"or name the format at the end, as in {path}?{parameters}:{name}"
     packed = f"{', '.join(COMPRESSIONS[:-1])} or {COMPRESSIONS[-1]}"
     others = f", or one of {', '.join(databases)}" if databases else ""
     return without_login(

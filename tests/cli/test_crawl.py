@@ -152,6 +152,11 @@ def test_exit_code_and_message_name_the_reason_if_nothing_is_found(
             id="unknown-format",
         ),
         pytest.param(["crawl", "a.example", "-O", "x.db?mode=append"], "x.db?mode=append:duckdb", id="parameters"),
+        pytest.param(
+            ["crawl", "a.example", "-O", "u_lake:delta?mode=upsert"],
+            "name the format at the end, as in u_lake?mode=upsert:delta",
+            id="parameters-after-the-format",
+        ),
         pytest.param(["crawl", "a.example", "-O", "x.db"], "x.db: the kind of the database is unknown", id="database"),
         pytest.param(["crawl", "a.example", "-O", "x.sqlite.gz"], "a database cannot be compressed", id="compressed"),
         pytest.param(["crawl", "a.example", "-O", "x"], "-O x: the suffix must be one of jsonl", id="no-suffix"),
