@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sitemap_harvest.databases.location import Mode
 from sitemap_harvest.errors import DatabaseError, MissingPackageError
+from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,10 @@ _KEYS = {
     "sites": ("root",),
 }
 """The columns that identify a row, by table."""
+EXPORTS = "sitemap_harvest_exports"
+"""The table with the last run of each site that ``sitemap-harvest export`` has written."""
+EXPORTED = ("urls", "sitemaps", "problems", "changes", "runs")
+"""The other tables that an export writes."""
 COMMENT = b"comment"
 """The key of the comment on a table or a column in the metadata of a schema or a field."""
 
@@ -92,6 +97,18 @@ class Database(ABC):
     def exists(self, name: str) -> bool:
         """Whether there is a table *name*."""
         return bool(self._columns(self._named(name)))
+
+    def check_not_exported(self, names: Iterable[str]) -> None:
+        """Raise :exc:`DatabaseError` if ``sitemap-harvest export`` has written one of the tables *names*."""
+        for name in names:
+            table = self._named(name).rstrip("/")
+            folder, slash, last = table.rpartition("/") if self.location.kind == "delta" else ("", "", table)
+            if self._folded(last) in EXPORTED and self._columns(f"{folder}{slash}{EXPORTS}"):
+                add = ", or add the parameter schema=NAME" if self.location.has_schemas else ""
+                raise DatabaseError(
+                    f"{without_login(self.location.address)}: {self._shown(last)} is written by sitemap-harvest "
+                    f"export; write to another database{' or schema' if self.location.schema else add}"
+                )
 
     def _key(self, name: str, schema: pa.Schema) -> tuple[str, ...]:
         """Return the columns that identify a row of the table *name*. Raises :exc:`DatabaseError`."""
@@ -162,6 +179,10 @@ class Database(ABC):
     @abstractmethod
     def select(self, name: str, columns: Sequence[str], key: str, values: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return *columns* of the rows of the table *name* whose column *key* has one of *values*."""
+
+    @abstractmethod
+    def delete_nulls(self, name: str, column: str) -> None:
+        """Delete the rows of the table *name* that have no value in *column*. Raises :exc:`DatabaseError`."""
 
     @abstractmethod
     def write(self, name: str, rows: Rows) -> int:

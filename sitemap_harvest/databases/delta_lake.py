@@ -110,6 +110,12 @@ class DeltaFolder(Database):
             rows = pa.RecordBatchReader.from_stream(found).read_all()
         return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
+    def delete_nulls(self, name: str, column: str) -> None:
+        """Delete the rows of the table *name* that have no value in *column*."""
+        if (table := self._opened(self._named(name))) is not None:
+            with self._errors():
+                table.delete(f"{self._quote(column)} is null", writer_properties=_FILES)
+
     def write(self, name: str, rows: Rows) -> int:
         """Write *rows* to the table *name*, and return their number."""
         with raising_as_it_was(rows) as watched:
@@ -129,6 +135,7 @@ class DeltaFolder(Database):
     def load(self, tables: Mapping[str, Rows]) -> int:
         """Write the rows of *tables*, each in one commit, and return their number. Raises :exc:`DatabaseError`."""
         self.check({name: rows.schema for name, rows in tables.items()})
+        self.check_not_exported(tables)
         return sum(self._load(name, rows) for name, rows in tables.items())
 
     def _load(self, name: str, rows: Rows) -> int:

@@ -30,6 +30,7 @@ class SqlDatabase(Database):
     def load(self, tables: Mapping[str, Rows]) -> int:
         """Write the rows of *tables* in one transaction, and return their number. Raises :exc:`DatabaseError`."""
         with self.transaction():
+            self.check_not_exported(tables)
             return sum(self.write(name, rows) for name, rows in tables.items())
 
     @contextmanager
@@ -52,6 +53,10 @@ class SqlDatabase(Database):
         table, wanted = self._quoted(self._named(name)), ", ".join(map(self._quote, columns))
         places = ", ".join(f"${number}" for number in range(1, len(values) + 1))
         return self._query(f"select {wanted} from {table} where {self._quote(key)} in ({places})", list(values))  # noqa: S608 - quoted
+
+    def delete_nulls(self, name: str, column: str) -> None:
+        """Delete the rows of the table *name* that have no value in *column*."""
+        self._execute(f"delete from {self._quoted(self._named(name))} where {self._quote(column)} is null")  # noqa: S608 - quoted
 
     def write(self, name: str, rows: Rows) -> int:
         """Write *rows* to the table *name*, and return their number."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from sitemap_harvest.databases.comments import commented
-from sitemap_harvest.databases.database import Rows
+from sitemap_harvest.databases.database import EXPORTED, EXPORTS, Rows
 from sitemap_harvest.errors import DatabaseError, StoreError
 from sitemap_harvest.model import Change, Problem, SitemapRecord, UrlEntry
 from sitemap_harvest.snapshots.store import sql_views as views
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Incremented whenever older versions of the package cannot continue an export."""
-EXPORTS = "sitemap_harvest_exports"
-"""The table with the last exported run of each site."""
 _GROUP_SITES = 100
 _GROUP_ROWS = 100_000
 
@@ -133,9 +131,18 @@ class StoreExport:
 
         Raises :exc:`DatabaseError`. A site that cannot be read is left out.
         """
+        if self._is_full:
+            self._remove_others()
         for group in _groups(histories, self.counts.failed):
             self._export(group)
             yield len(group)
+
+    def _remove_others(self) -> None:
+        """Delete the rows that no export has written: earlier versions let crawls write to the tables."""
+        with self._database.transaction():
+            self._database.lock(EXPORTS)
+            for name in filter(self._database.exists, EXPORTED):
+                self._database.delete_nulls(name, "run")
 
     def _export(self, group: Sequence[History]) -> None:
         try:

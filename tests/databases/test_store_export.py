@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from sitemap_harvest.databases import Mode, open_database, parse_location
+from sitemap_harvest.databases import Mode, Rows, open_database, parse_location
 from sitemap_harvest.databases.columns import is_json
+from sitemap_harvest.databases.database import EXPORTED
 from sitemap_harvest.databases.sql_database import SqlDatabase
 from sitemap_harvest.databases.store_export import EXPORTS, TABLES, ExportCounts, StoreExport
 from sitemap_harvest.errors import DatabaseError
@@ -164,6 +165,22 @@ def test_a_full_export_replaces_rows(uri: str, making: Making) -> None:
     counts = export(uri, making.store, is_full=True)
     assert (counts.sites, counts.rows["runs"]) == (2, 5)
     assert tables(uri) == queried(making.store)
+
+
+def test_a_full_export_removes_rows_that_no_export_has_written(any_uri: str, making: Making) -> None:
+    export(any_uri, making.store)
+    schema = TABLES["urls"]
+    row = pa.RecordBatch.from_pylist([{"loc": "https://other.example/"}], schema=schema)
+    with connected(any_uri) as database, database.transaction():
+        database.lock(EXPORTS)
+        database.write("urls", Rows(schema, [row]))
+    assert tables(any_uri) != queried(making.store)
+    export(any_uri, making.store, is_full=True)
+    assert tables(any_uri) == queried(making.store)
+
+
+def test_the_tables_of_an_export_have_their_names() -> None:
+    assert [*TABLES] == [*EXPORTED, EXPORTS]
 
 
 @pytest.mark.thorough

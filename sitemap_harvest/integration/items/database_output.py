@@ -122,6 +122,7 @@ class DatabaseStorage:
 
     def open(self, spider: Spider) -> RowFiles:
         """Return the files for the rows."""
+            database.check_not_exported(tables)
         run = run_of(spider)
         self._run = run.run_id if run else "rows"
         self._files = RowFiles()
