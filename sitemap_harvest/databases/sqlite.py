@@ -36,6 +36,23 @@ class SqliteFile(AdbcDatabase):
     has_comments = False
     has_case = False
 
+    def __init__(self, location: DatabaseLocation) -> None:
+        """Open the file, or create it. Raises :exc:`DatabaseError`."""
+        self._is_new = not Path(location.address).exists()
+        super().__init__(location)
+
+    def close(self) -> None:
+        """Close the file. Remove it if it is new and empty."""
+        path = Path(self.location.address)
+        with suppress(DatabaseError, OSError):  # another program writes it, or this is Windows
+            if self._is_new and not path.stat().st_size:
+                self._execute("pragma busy_timeout = 0")
+                self._execute("commit")
+                self._execute("begin exclusive")
+                if not path.stat().st_size:
+                    path.unlink()
+        super().close()
+
     def _connected(self) -> Any:
         try:
             return dbapi.connect(path := self.location.address)
@@ -103,9 +120,16 @@ class SqliteFile(AdbcDatabase):
 
     def _begin(self) -> None:
         """Wait until no other program writes the file: a transaction that has read it before could not wait."""
-        self._execute(f"pragma busy_timeout = {LOCK_SECONDS * 1000}")
-        self._execute("commit")  # of the transaction that the driver has begun
-        self._execute("begin immediate")
+        for is_last in (False, True):
+            self._execute(f"pragma busy_timeout = {LOCK_SECONDS * 1000}")
+            self._execute("commit")  # of the transaction that the driver has begun
+            self._execute("begin immediate")
+            if is_last or Path(self.location.address).exists():
+                return
+            super().close()  # another program has removed it, as it was new and empty
+            with self._errors():
+                self._connection = self._connected()
+                self._cursor = self._connection.cursor()
 
     def _roll_back(self) -> None:
         super()._roll_back()

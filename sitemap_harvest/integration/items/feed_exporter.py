@@ -465,8 +465,12 @@ def _lose(item: Any, error: Exception, lost: LostRows) -> None:
 def _keep(slot: feedexport.FeedSlot, reason: str) -> None:
     """Do not write the output of *slot*, which has no items."""
     slot.store_empty = False
-    is_new = isinstance(slot.storage, feedexport.FileFeedStorage) and not Path(slot.storage.path).exists()
-    tell_kept(slot.uri, reason, exists=not is_new)
+    exists = True  # as far as is known
+    if isinstance(slot.storage, DatabaseStorage):
+        exists = slot.storage.exists
+    elif isinstance(slot.storage, feedexport.FileFeedStorage):
+        exists = Path(slot.storage.path).exists()
+    tell_kept(slot.uri, reason, exists=exists)
 
 
 def _give_up(slot: feedexport.FeedSlot, reason: str) -> None:
