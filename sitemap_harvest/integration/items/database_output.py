@@ -113,6 +113,13 @@ class DatabaseStorage:
         self._check_kinds(tables)
         with open_database(self.location) as database:
             database.check(tables)
+        if self.location.kind in {"duckdb", "sqlite"}:  # Delta Lake does it
+            folder = Path(self.location.address).resolve().parent
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                reason = f"the folder {folder} cannot be created: {(error.strerror or str(error)).lower()}"
+                raise DatabaseError(f"{self.location.address}: {reason}") from error
             database.try_out(tables)
 
     @property
