@@ -16,7 +16,7 @@ from sitemap_harvest.errors import DatabaseError, MissingPackageError
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from sitemap_harvest.databases.location import DatabaseLocation
@@ -192,8 +192,11 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def load(self, tables: Mapping[str, Rows]) -> int:
-        """Write the rows of *tables*, and return their number. Raises :exc:`DatabaseError`."""
+    def load(self, tables: Mapping[str, Rows], *, leaving: Collection[str] = ()) -> int:
+        """Write the rows of *tables*, except those named in *leaving*, and return their number.
+
+        Raises :exc:`DatabaseError`.
+        """
 
     @abstractmethod
     def close(self) -> None:

@@ -28,7 +28,7 @@ from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.files import TemporaryFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sitemap_harvest.databases.database import Rows
     from sitemap_harvest.databases.location import DatabaseLocation
@@ -132,11 +132,11 @@ class DeltaFolder(Database):
             if name not in {None, field.name}:
                 raise DatabaseError(f"{shown} has a column {field.name}, so it cannot have the column {name}")
 
-    def load(self, tables: Mapping[str, Rows]) -> int:
-        """Write the rows of *tables*, each in one commit, and return their number. Raises :exc:`DatabaseError`."""
+    def load(self, tables: Mapping[str, Rows], *, leaving: Collection[str] = ()) -> int:
+        """Write the rows, those of a table in one commit, and return their number. Raises :exc:`DatabaseError`."""
         self.check({name: rows.schema for name, rows in tables.items()})
         self.check_not_exported(tables)
-        return sum(self._load(name, rows) for name, rows in tables.items())
+        return sum(self._load(name, rows) for name, rows in tables.items() if name not in leaving)
 
     def _load(self, name: str, rows: Rows) -> int:
         """Write *rows*; again, unless they can be read only once, if another program has changed the table since."""

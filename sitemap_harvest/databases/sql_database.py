@@ -12,7 +12,7 @@ from sitemap_harvest.databases.database import COMMENT, Database, raising_as_it_
 from sitemap_harvest.databases.location import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sitemap_harvest.databases.database import Rows
 
@@ -27,11 +27,11 @@ class SqlDatabase(Database):
     has_comments = True
     """Whether tables and columns can have comments."""
 
-    def load(self, tables: Mapping[str, Rows]) -> int:
-        """Write the rows of *tables* in one transaction, and return their number. Raises :exc:`DatabaseError`."""
+    def load(self, tables: Mapping[str, Rows], *, leaving: Collection[str] = ()) -> int:
+        """Write the rows in one transaction, and return their number. Raises :exc:`DatabaseError`."""
         with self.transaction():
             self.check_not_exported(tables)
-            return sum(self.write(name, rows) for name, rows in tables.items())
+            return sum(self.write(name, rows) for name, rows in tables.items() if name not in leaving)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -602,7 +602,7 @@ class FailsToLoad:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        def load(self: DuckDbFile, tables: object) -> int:
+        def load(self: DuckDbFile, tables: object, **_: object) -> int:
             raise KeyError("unexpected")
 
         DuckDbFile.load = load  # type: ignore[method-assign]  # in the process of the crawl

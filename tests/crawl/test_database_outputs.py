@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from datetime import date, time
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -12,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from sitemap_harvest.databases import Mode, open_database, parse_location
+from sitemap_harvest.databases import Mode, Rows, open_database, parse_location
+from sitemap_harvest.databases.database import EXPORTED, EXPORTS
+from sitemap_harvest.databases.store_export import TABLES
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.integration.items.database_output import DatabaseStorage, RowFiles, TablesExporter
-from tests.databases.reading import load, read
+from tests.databases.reading import load, read, run_query
 from tests.databases.test_tables import entry, urls
 from tests.services.postgresql import postgresql
 from tests.site import Manner, Page, index, numbered, robots, urlset
@@ -94,10 +97,64 @@ def test_a_run_that_has_read_nothing_leaves_the_rows(crawl, serve, uri):
     assert positions(uri) == OLD
 
 
+def test_a_run_that_has_read_nothing_leaves_the_tables_of_kinds_without_rows(crawl, serve, tmp_path, uri):
+    schema = uri.partition("?schema=")[2]
+    lake = uri.replace("data.db", "lake") if uri.startswith("delta") else uri
+    names = {name: f'"{schema}".{name}' if schema else name for name in ("urls", "sites")}
+    site = serve({"/s.xml": urlset("/1", "/2"), "/robots.txt": robots("/s.xml")})
+    crawl(site=site.url, emit="urls,sites", feeds=feed(lake))
+    before = run_query(lake, f"select * from {names['urls']} order by loc")
+    for path in [*site.pages]:
+        site.pages[path] = Page("", status=500)
+    run = crawl(site=site.url, emit="urls,sites", feeds=feed(lake), calm=False)
+    assert run_query(lake, f"select * from {names['urls']} order by loc") == before
+    assert len(before) == 2
+    assert run_query(lake, f"select result from {names['sites']}") == [{"result": "unreachable"}]
+    assert run.log.count("no rows are written to the table urls: the run has read no sitemap") == 1
+    run = crawl(site=site.url, emit="urls,sites", feeds=feed(lake), settings={"FEED_STORE_EMPTY": "True"}, calm=False)
+    assert run_query(lake, f"select * from {names['urls']}") == []
+
+
+def test_tables_of_an_export_are_refused_before_the_run_begins(crawl, serve, uri):
+    site = serve({"/s.xml": urlset("/1")})
+    base = uri.replace("data.db", "lake" if uri.startswith("delta") else "data.db")
+    with open_database(parse_location(base, default=Mode.APPEND)) as database, database.transaction():
+        database.lock(EXPORTS)
+        database.check(TABLES)
+        for name in (EXPORTS, *(EXPORTED if uri.startswith("delta") else ())):
+            database.write(name, Rows(TABLES[name], []))
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls,sites", feeds=feed(base), calm=False)
+    (error,) = run.errors
+    assert "urls is written by sitemap-harvest export; write to another database" in error
+    assert run.reason == "wrong_argument"
+    assert not site.requests
+    crawl(sitemap=f"{site.url}/s.xml", emit="sites", feeds=feed(base))
+    with pytest.raises(DatabaseError, match="is written by sitemap-harvest export"):
+        load(base, "append", urls=urls(entry(1)))
+
+
+@pytest.mark.parametrize("name", ["new/dir/x.duckdb", "new/dir/x.sqlite"])
+def test_missing_folders_of_a_file_are_created(crawl, serve, tmp_path, name):
+    site = serve({"/s.xml": urlset("/1")})
+    kind = name.rpartition(".")[2]
+    crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds={f"{tmp_path}/{name}": {"format": kind, "overwrite": True}})
+    assert len(read(f"{kind}:{tmp_path}/{name}")) == 1
+
+
+@pytest.mark.parametrize("name", ["new.duckdb", "new.sqlite", "lake:delta"])
+def test_a_first_run_that_has_read_nothing_creates_no_database(crawl, serve, tmp_path, name):
+    site = serve({})
+    path, _, kind = f"{tmp_path}/{name}".partition(":")
+    feeds = {path: {"format": kind or name.rpartition(".")[2], "overwrite": True}}
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feeds, calm=False)
+    assert f"{path} is not written: the run has read no sitemap" in run.log
+    assert not Path(path).exists()
+
+
 @pytest.mark.parametrize(
     ("uri_of", "message"),
     [
-        pytest.param("{}/no/folder/x.duckdb", "no/folder", id="folder"),
+        pytest.param("{}/file/x.duckdb", "/file cannot be created: ", id="folder"),
         pytest.param("duckdb:{}/x.db?mode=apend", "unknown mode; did you mean append?", id="mode"),
         pytest.param("postgresql://me:pw@127.0.0.1:1/x", "remove the password", id="password"),
         pytest.param("postgresql://me@127.0.0.1:1/x", "Connection refused", id="refused"),
@@ -106,6 +163,7 @@ def test_a_run_that_has_read_nothing_leaves_the_rows(crawl, serve, uri):
 def test_a_database_that_cannot_be_written_ends_the_run_before_it_begins(crawl, serve, tmp_path, uri_of, message):
     site = serve({"/s.xml": urlset("/1")})
     uri = uri_of.format(tmp_path)
+    (tmp_path / "file").touch()
     feeds = {uri: {"format": "duckdb" if uri.endswith(".duckdb") else ""}}
     run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=feeds, calm=False)
     (error,) = run.errors

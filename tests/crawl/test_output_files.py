@@ -216,6 +216,33 @@ def test_a_run_that_has_read_nothing_leaves_the_file_as_it_was(crawl, serve, tmp
     assert [row["result"] for row in lines(tmp_path / "sites.jsonl")] == ["unreachable"]
 
 
+SEVERAL = ["sitemap_harvest.UrlEntry", "sitemap_harvest.SitemapRecord"]
+
+
+@pytest.mark.parametrize("name", ["all.xlsx", "all.jsonl"])
+def test_a_run_that_has_read_nothing_leaves_a_file_of_several_kinds(crawl, serve, tmp_path, name):
+    site = serve({"/s.xml": Page("", status=500)})
+    old_files(tmp_path, name)
+    feeds = feeds_of(tmp_path, name, f"new_{name}", item_classes=SEVERAL)
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls,sitemaps", feeds=feeds, calm=False)
+    assert kept(tmp_path, name)
+    (partial,) = tmp_path.glob(f"{name}.*.partial")
+    reason = f"the run has read no sitemap; its 1 item is in {partial}"
+    assert f"{tmp_path}/{name} stays as it was: {reason}" in run.log
+    assert partial.stat().st_size
+    assert (tmp_path / f"new_{name}").stat().st_size
+    assert f"new_{name} is not" not in run.log
+    assert not list(tmp_path.glob(f"new_{name}.*"))
+
+
+def test_rows_of_failures_are_appended_to_a_file_of_several_kinds(crawl, serve, tmp_path):
+    site = serve({"/s.xml": Page("", status=500)})
+    feeds = feeds_of(tmp_path, "all.jsonl", item_classes=SEVERAL, overwrite=False)
+    for _ in range(2):
+        crawl(sitemap=f"{site.url}/s.xml", emit="urls,sitemaps", feeds=feeds, calm=False)
+    assert [row["outcome"] for row in lines(tmp_path / "all.jsonl")] == ["failed", "failed"]
+
+
 def test_a_run_that_has_read_nothing_writes_nothing_to_other_storages(crawl, serve):
     site = serve({"/s.xml": Page("", status=500)})
     settings = {"FEED_STORAGES": {"tests.crawl.parts": "tests.crawl.parts.NoStorage"}}

@@ -105,14 +105,14 @@ class DatabaseStorage:
         """Parse *uri*. Raises :exc:`~sitemap_harvest.errors.DatabaseError`."""
         default = Mode.REPLACE if feed_options.get("overwrite") else Mode.APPEND
         self.location: DatabaseLocation = parse_location(uri, database_of(uri, feed_options) or "", default=default)
+        self.left: Collection[str] = ()
+        """The kinds whose tables :meth:`put` leaves as they are."""
         self._files: RowFiles | None = None
         self._run = ""
 
     def check(self, tables: Mapping[str, pa.Schema]) -> None:
         """Raise an error if rows with these schemas cannot be written to *tables*, or the database is not reachable."""
         self._check_kinds(tables)
-        with open_database(self.location) as database:
-            database.check(tables)
         if self.location.kind in {"duckdb", "sqlite"}:  # Delta Lake does it
             folder = Path(self.location.address).resolve().parent
             try:
@@ -120,6 +120,9 @@ class DatabaseStorage:
             except OSError as error:
                 reason = f"the folder {folder} cannot be created: {(error.strerror or str(error)).lower()}"
                 raise DatabaseError(f"{self.location.address}: {reason}") from error
+        with open_database(self.location) as database:
+            database.check(tables)
+            database.check_not_exported(tables)
             database.try_out(tables)
 
     @property
@@ -129,7 +132,6 @@ class DatabaseStorage:
 
     def open(self, spider: Spider) -> RowFiles:
         """Return the files for the rows."""
-            database.check_not_exported(tables)
         run = run_of(spider)
         self._run = run.run_id if run else "rows"
         self._files = RowFiles()
@@ -147,7 +149,7 @@ class DatabaseStorage:
         rows = self._files.rows()
         self._check_kinds(rows)  # pipelines and own spiders may have added some
         with _LOADING, open_database(self.location) as database:
-            database.load(rows)
+            database.load(rows, leaving=self.left)
         return []
 
     def _check_kinds(self, kinds: Collection[str]) -> None:

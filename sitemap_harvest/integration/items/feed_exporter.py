@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from sitemap_harvest.engine.run_state import RunState
     from sitemap_harvest.engine.run_summary import Summary
 
 logger = logging.getLogger(__name__)
@@ -78,6 +79,10 @@ class FeedExporter(feedexport.FeedExporter):
         self._flawed: set[feedexport.FeedSlot] = set()
         """Those that lack rows or values."""
         self._lost: dict[feedexport.FeedSlot, LostRows] = {}
+        self._kinds: dict[feedexport.FeedSlot, set[type]] = {}
+        """The kinds of items in each output."""
+        self._unread: dict[feedexport.FeedSlot, str] = {}
+        """Why files keep their content although they have items: a kind has none, and nothing was read."""
         self._reported: set[tuple[str, str]] = set()
 
     def _storage_supported(self, uri: str, feed_options: dict[str, Any]) -> bool:
@@ -206,6 +211,8 @@ class FeedExporter(feedexport.FeedExporter):
             for slot in self.slots:
                 knows_kinds = type(slot.filter) is feedexport.ItemFilter  # others decide on each row
                 holds_all = knows_kinds and getattr(slot.exporters[slot.format], "holds_all_kinds", False)
+                if knows_kinds and slot.itemcount and not self._ended_early:
+                    self._leave(slot, run)
                 if (slot.itemcount and not holds_all) or slot.batch_id > 1 or not slot.store_empty:
                     continue
                 if not slot.itemcount and (why := self._why_kept(slot, run.summary)) is not None:
@@ -219,6 +226,25 @@ class FeedExporter(feedexport.FeedExporter):
         for slot in self.slots if run is not None else ():
             self._check_replaced(slot)
         await super().close_spider(spider)
+
+    def _leave(self, slot: feedexport.FeedSlot, run: RunState) -> None:
+        """Keep the earlier rows of the kinds of which *slot*, which has others, has none if nothing was read."""
+        assert run.config is not None  # noqa: S101 - for mypy: the caller looked
+        wanted, found = getattr(slot.filter, "item_classes", ()), self._kinds.get(slot, set())
+        names = [
+            name
+            for name, kind in run.config.emit.items()
+            if kind.row_type not in found and (not wanted or issubclass(kind.row_type, wanted))
+        ]
+        if not names or (why := self._why_kept(slot, run.summary)) is None:
+            return
+        if isinstance(slot.storage, DatabaseStorage):
+            slot.storage.left = frozenset(names)
+            uri, tables = without_login(slot.uri), f"table{'s' if len(names) > 1 else ''} {', '.join(names)}"
+            extra = fields("output-kept", output=uri)
+            logger.warning("%s: no rows are written to the %s: %s", uri, tables, why, extra=extra)
+        elif getattr(slot.storage, "write_mode", "wb") == "wb" and getattr(slot.storage, "overwrite", True):
+            self._unread[slot] = why
 
     def _why_incomplete(self, spider: Spider, reason: str) -> str:
         """Return why the outputs do not have all rows of a run that ended for *reason*; empty if they may have."""
@@ -279,7 +305,11 @@ class FeedExporter(feedexport.FeedExporter):
             if not file.closed:  # some exporters close it
                 file.flush()
             is_new = storage is not None and storage.is_new
-            partial = None if storage is None else storage.put(is_whole=not self._ended_early)
+            why = self._ended_early or self._unread.get(slot, "")
+            if storage is None and slot in self._unread:
+                _keep(slot, why)
+                return False
+            partial = None if storage is None else storage.put(is_whole=not why)
         except WRITE_ERRORS as error:
             self._fail(error, slot)
             _give_up(slot, f"the new file cannot be written{self._how_to_list_changes(slot)}")
@@ -287,7 +317,7 @@ class FeedExporter(feedexport.FeedExporter):
         if partial is not None:
             self.is_whole = False
             items = "1 item is" if slot.itemcount == 1 else f"{slot.itemcount:,} items are"
-            reason = f"{self._ended_early}; its {items} in {without_login(str(partial))}"
+            reason = f"{why}; its {items} in {without_login(str(partial))}"
             tell_kept(slot.uri, f"{reason}{self._how_to_list_changes(slot)}")
         elif is_new and self._ended_early:
             tell_incomplete(slot.uri, f"{self._ended_early}{self._how_to_list_changes(slot)}")
@@ -393,6 +423,7 @@ class FeedExporter(feedexport.FeedExporter):
         """Pass *item*, which may be a batch, to the exporter of *slot*. If that fails, it affects only this output."""
         lost = self._lost.setdefault(slot, LostRows())
         slot.itemcount += len(item) if isinstance(item, Batch) else 1
+        self._kinds.setdefault(slot, set()).add(item.row_type if isinstance(item, Batch) else type(item))
         if slot.exporter is None and lost.error is not None:  # it could not be created
             lost.add(item, lost.error)
             return
