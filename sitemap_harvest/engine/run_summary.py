@@ -148,6 +148,8 @@ class Summary:
     """Documents of compared sites that are gone or list no URLs any more, as text."""
     named_pages: list[str] = field(default_factory=list)
     """The first few named documents that are web pages: the user may have meant their sites."""
+    named_absent: list[str] = field(default_factory=list)
+    """The first few named documents that do not exist."""
     site_notes: Notes = field(default_factory=Notes)
     """Sites without a URL."""
     guesses: Notes = field(default_factory=Notes)
@@ -210,6 +212,8 @@ class Summary:
         is_page = record.outcome is Outcome.NOT_A_SITEMAP and record.kind is Kind.HTML
         if is_page and record.url == record.root and len(self.named_pages) < _MAX_PAGES:
             self.named_pages.append(record.url)
+        if record.outcome is Outcome.ABSENT and record.url == record.root and len(self.named_absent) < _MAX_PAGES:
+            self.named_absent.append(record.url)
         for problem in record.problems:
             if not _is_probe(record):  # an HTML page found by probing is no problem
                 self.problems[problem.code] += problem.count
@@ -365,15 +369,19 @@ class Summary:
                 words.append(f"since {self.since}: {counts or f'nothing has changed{where}'}")
                 if self.unread:
                     words.append(f"of {counted(self.unread, 'site')}, no document that lists URLs was read")
-                if self.unread_documents:
-                    words.append(unread_in_words(self.unread_documents))
+            if self.unread_documents:
+                words.append(unread_in_words(self.unread_documents))
         if self.first_snapshots:
             words.append(f"{counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
         return "; ".join(words)
 
     def how_to_search(self) -> str:
-        """Return the arguments that search the sites of web pages that the user named; empty if there are none."""
-        sites = dict.fromkeys(filter(None, map(site_of, self.named_pages)))  # files have no site
+        """Return the arguments that search the sites of documents that the user named, but that are no sitemaps.
+
+        These are web pages or do not exist. Empty if there are none.
+        """
+        named = (*self.named_pages, *self.named_absent)
+        sites = dict.fromkeys(filter(None, map(site_of, named)))  # files have no site
         return shlex.join(sites)
 
     def how_to_list_changes(self, store: str) -> str:

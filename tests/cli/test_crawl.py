@@ -485,7 +485,7 @@ def test_a_run_that_could_not_read_a_sitemap_does_not_claim_that_nothing_has_cha
         ["1 first snapshot: nothing to compare with.", "Stored 1 snapshot with 2 different URLs."],
         ["Since the last snapshot: nothing has changed.", "Stored 1 snapshot with 2 different URLs."],
         [
-            "Since the last snapshot: unknown, because no document that lists URLs was read.",
+            f"Since the last snapshot: {UNKNOWN}; 1 document was not read completely.",
             "Stored 1 snapshot with 2 different URLs; 2 of the entries are from earlier runs.",
         ],
     ]

@@ -206,6 +206,24 @@ def test_why_no_url_was_found(root: str, evidence: list[tuple[str, FoundBy, Outc
     assert [summary.why_nothing() for _ in range(2)] == [f"No URL was found: {words}"] * 2
 
 
+@pytest.mark.parametrize(
+    ("root", "hint"),
+    [
+        pytest.param(
+            "https://a.example/shop/", " To search the site for sitemaps, use site=https://a.example", id="url"
+        ),
+        pytest.param("file:///shop/", "", id="file"),
+        pytest.param("https://a.example", "", id="site"),
+    ],
+)
+def test_a_named_document_that_does_not_exist_leads_to_its_site(root: str, hint: str) -> None:
+    summary, url = Summary(), root if root.endswith("/") else f"{root}/sitemap.xml"
+    found_by = FoundBy.ARGUMENT if url == root else FoundBy.WELL_KNOWN
+    summary.add(SitemapRecord(url=url, root=root, found_by=found_by, outcome=Outcome.ABSENT), urls=0, is_wanted=False)
+    assert summary.in_words().partition(" No URL was found")[2].endswith(f".{hint}")
+    assert bool(summary.how_to_search()) == bool(hint)
+
+
 def test_a_search_that_a_failure_has_ended_needs_no_further_reason() -> None:
     summary = Summary(tallies={Outcome.READ: Tally(documents=1)}, sites=Counter({SiteResult.UNFINISHED: 1}))
     assert summary.why_nothing() == "No URL was found: the search is unfinished."
@@ -379,7 +397,7 @@ CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after
         ),
         pytest.param(
             [ChangeSummary(**CHANGES, removed=1_200, unread=1, stale_share=1)],
-            "1,200 removed, but no document that lists URLs was read",
+            "1,200 removed, but no document that lists URLs was read; 1 document was not read completely",
             id="changed-but-unread",
         ),
         pytest.param(
