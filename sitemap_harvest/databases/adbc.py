@@ -27,7 +27,9 @@ _SERVER_ERROR = re.compile(
     r"(?:ERROR|FATAL|PANIC): +(.*?)\s*(?:\nLINE \d+:.*|\nQuery was:.*|\. SQLSTATE:.*)?\Z", re.DOTALL
 )
 _KIND = re.compile(
-    r"[A-Z_]+: (?:\[\w+\] )?|[Ff]ailed to \w+(?: query(?: '.*?')?)?: |Error writing tuple field data: ", re.DOTALL
+    r"[A-Z_]+: (?:\[\w+\] )?|[Ff]ailed to \w+(?: query(?: '.*?')?)?: |Error writing tuple field data: |"
+    r"Error message returned by \w+: ",
+    re.DOTALL,
 )
 _STATEMENT = re.compile(r"\nquery(?: was)?: .*", re.DOTALL)
 

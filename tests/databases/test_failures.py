@@ -153,6 +153,15 @@ def test_of_two_outputs_at_once_one_waits_or_is_refused(any_uri: str, mode: str)
     assert sorted(titles(any_uri)) == sorted(wanted)
 
 
+def test_a_message_lacks_the_words_of_the_driver(tmp_path: Path) -> None:
+    error = adbc_driver_manager.Error(
+        "IO: Error message returned by PQputCopyEnd: server closed\n\tthe connection", status_code=10
+    )
+    with open_database(parse_location(f"sqlite:{tmp_path}/x.db", default=Mode.APPEND)) as database:
+        assert isinstance(database, AdbcDatabase)
+        assert database._words(error) == "server closed the connection"
+
+
 @pytest.mark.service
 @pytest.mark.deep
 @pytest.mark.parametrize("mode", list(AFTER))
