@@ -406,7 +406,7 @@ def test_a_process_that_is_killed_is_an_error_with_what_was_read(tmp_path: Path)
 
     batch = urlset(*(f"/{number}" for number in range(10_000)))
     with Site({"/robots.txt": robots("/1.xml", "/2.xml"), "/1.xml": batch, "/2.xml": answer}) as site:
-        with pytest.raises(HarvestProcessError, match="was killed by signal 9; the last lines of its log:\nINFO") as it:
+        with pytest.raises(HarvestProcessError, match="was killed by signal 9; the last lines of its log:\n") as it:
             harvest(site.url, settings={"SITEMAP_HARVEST_CONCURRENCY": 1})
         read = it.value.result
     assert it.value.log

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 BATCHES, BATCH_ROWS = 8, 400
-MOMENTS = [3, BATCHES, "before the commit", "after the commit"]
+MOMENTS = [3, BATCHES]
+AT_COMMIT = ["before the commit", "after the commit"]
 """Of a kill: before the batch of this number, or at the commit."""
 
 
@@ -119,17 +120,29 @@ def prepare(uri: str, mode: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("mode", list(AFTER))
-def test_a_killed_output_has_the_old_rows_or_all_new_ones(any_uri: str, mode: str, moment: int | str) -> None:
-    if any_uri.startswith("delta") and moment not in range(BATCHES + 1):
-        pytest.skip("its library commits")
-    prepare(any_uri, mode)
-    assert write(any_uri, mode, moment=moment) == -signal.SIGKILL
+def test_an_output_that_is_killed_while_it_loads_leaves_the_old_rows(any_uri: str, mode: str, moment: int) -> None:
+    check_killed(any_uri, mode, moment)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("moment", AT_COMMIT)
+@pytest.mark.parametrize("mode", list(AFTER))
+def test_an_output_that_is_killed_at_its_commit_has_the_old_rows_or_all_new_ones(
+    uri: str, mode: str, moment: str
+) -> None:
+    """That of Delta Lake is inside its library."""
+    check_killed(uri, mode, moment)
+
+
+def check_killed(uri: str, mode: str, moment: int | str) -> None:
+    prepare(uri, mode)
+    assert write(uri, mode, moment=moment) == -signal.SIGKILL
     is_new = moment == "after the commit"
     if is_new or mode != "create":
-        assert sorted(titles(any_uri)) == sorted(AFTER[mode] if is_new else OLD)
+        assert sorted(titles(uri)) == sorted(AFTER[mode] if is_new else OLD)
     if not is_new:
-        assert write(any_uri, mode) == 0
-        assert sorted(titles(any_uri)) == sorted(AFTER[mode])
+        assert write(uri, mode) == 0
+        assert sorted(titles(uri)) == sorted(AFTER[mode])
 
 
 @pytest.mark.thorough
