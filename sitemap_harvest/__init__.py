@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +124,7 @@ def __getattr__(name: str) -> Any:
     Scrapy imports this package for every command, to find the command ``harvest``. Arrow
     and lxml take 0.3 seconds to load, so they are imported only when they are needed.
     """
+    _check_script()
     if name == "plots":
         return import_module("sitemap_harvest.plots")
     if name in __all__:
@@ -132,6 +135,20 @@ def __getattr__(name: str) -> Any:
     if name in _SPIDERS:  # an AttributeError would become an ImportError without this text
         raise ImportError(f"{name} is in another module, because it needs Scrapy: from {_SPIDERS[name]} import {name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _check_script() -> None:
+    """Raise an error if a library has imported the script, which has the name of a module of Python.
+
+    Otherwise pyarrow would wait for ever for pandas, which imports ``csv``.
+    """
+    script = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    stem = os.path.splitext(os.path.basename(script))[0]  # noqa: PTH119, PTH122 - pathlib takes longer to import
+    if stem in sys.stdlib_module_names and getattr(sys.modules.get(stem), "__file__", None) == script:
+        from sitemap_harvest.errors import HarvestError
+
+        message = f"rename {script}: it has the name of a module of Python, and a library has imported it instead"
+        raise HarvestError(message)
 
 
 def __dir__() -> list[str]:

@@ -464,6 +464,16 @@ def test_a_module_that_calls_harvest_when_it_is_imported_by_the_run_starts_no_ot
     assert out == "True\n"
 
 
+def test_a_script_with_the_name_of_a_module_of_python_is_refused_when_a_library_imports_it(tmp_path: Path) -> None:
+    (file := tmp_path / "this.py").write_text("import this\nimport sitemap_harvest\nsitemap_harvest.harvest\n")
+    run = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.splitlines()[-1] == (
+        f"sitemap_harvest.errors.HarvestError: rename {file}: it has the name of a module of Python, and a library has "
+        "imported it instead"
+    )
+
+
 def test_settings_may_be_those_of_a_project(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "their_project.py").write_text(
         "class AddOn:\n    def update_settings(self, settings):\n        settings.set('USER_AGENT', 'his', 'addon')\n"
