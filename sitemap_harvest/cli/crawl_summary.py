@@ -72,7 +72,9 @@ def show(
     for line in table_lines(names, rows, width=width, right=_NUMBERS, optional=_NUMBERS[:1:-1], has_total=True):
         tell(line, style=_style_of_row(line.partition(" ")[0], summary))
     ending = _ending(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed)
-    logged = _logged(errors) if outcome is RunOutcome.PARTLY_FAILED and not summary.has_failed and errors else ()
+    # Otherwise a document or a site is the reason, or the last line has it: the run ended early.
+    is_reason = outcome is RunOutcome.PARTLY_FAILED and not summary.has_failed and stats["finish_reason"] == "finished"
+    logged = _logged(errors) if is_reason and errors else ()
     for style, line in (*_lines(summary, outcome), *logged, (_STYLES.get(outcome, "red"), ending)):
         tell(line, style=style, cuts=True)
     if summary.urls and has_output is False and checkpointed is None:
@@ -115,7 +117,7 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
 
 
 def _logged(errors: ErrorCount) -> Iterator[tuple[str, str]]:
-    if errors.errors:
+    if errors.first:
         yield "yellow", "Errors:"
         yield from (("", f"  {message}") for message in errors.first)
         if more := errors.errors - len(errors.first):

@@ -235,7 +235,9 @@ class CrawlDelayMiddleware(OwnMiddleware):
         """Wait until *request* may be sent."""
         if request.meta.pop(IN_TURN, False):  # a retry or redirect copies the rest
             return
-        host = harvest_of(self._crawler).sites.frontier.host(request.url)
+        if (sites := getattr(harvest_of(self._crawler), "sites", None)) is None:  # "scrapy shell" opens no run
+            return
+        host = sites.frontier.host(request.url)
         if not host.delay:
             return
         turn = max(host.ready_at, time.monotonic())

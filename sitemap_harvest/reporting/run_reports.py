@@ -26,7 +26,7 @@ from scrapy.utils.misc import load_object
 
 from sitemap_harvest import __version__
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
-from sitemap_harvest.engine.run_state import RunState
+from sitemap_harvest.engine.run_state import FIELDS, RunState
 from sitemap_harvest.errors import OptionError
 from sitemap_harvest.integration.items.feed_exporter import MOST_OUTPUTS, FeedExporter
 from sitemap_harvest.integration.spider_attributes import run_of
@@ -65,14 +65,15 @@ class ErrorCount(logging.Handler):
         super().__init__(logging.ERROR)
         self.errors = 0
         self.first: list[str] = []
-        """The messages of the first few."""
+        """The messages of the first few, without those of outputs that cannot be written: other lines name these."""
         self._run = run
 
     def emit(self, record: logging.LogRecord) -> None:
         """Count *record*."""
         if self._run is None or (context := run_context_of_record(record)) is None or context.run == self._run:
             self.errors += 1
-            if len(self.first) < _MOST_MESSAGES:
+            is_of_output = getattr(record, FIELDS, {}).get("event") == "output-failed"
+            if len(self.first) < _MOST_MESSAGES and not is_of_output:
                 with suppress(Exception):  # of a call with wrong arguments, which the log reports
                     self.first.append(record.getMessage().partition("\n")[0])
 

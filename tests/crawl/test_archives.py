@@ -268,7 +268,7 @@ def test_an_archive_of_an_earlier_time_is_audited(serve: Any, crawl: Runner, tmp
     assert "--at 2020: it needs --store" in run.stderr
 
 
-@pytest.mark.parametrize("size", [2_000, 20_000])
+@pytest.mark.parametrize("size", [4_000, 20_000])  # of the log too
 def test_a_full_disk_ends_the_run_with_one_line(serve: Any, tmp_path: Path, size: int) -> None:
     paths = [f"/{number}.xml" for number in range(50)]
     site = serve({"/robots.txt": robots(*paths), **{path: urlset(path) for path in paths}})
