@@ -12,7 +12,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,6 +46,10 @@ _BATCH_ROWS = 10_000
 _ANSWER = re.compile(r"<Code>(.*?)</Code><Message>(.*?)</Message>")  # of an object store
 _DETAILS = re.compile(r" Detail: Python exception|\n\s*0: |\s*Preview of invalid data:")  # tracebacks and rows
 _COLOR = re.compile(r"\x1b\[\d+m|↳")
+_STDERR = 2
+_PANIC = re.compile(
+    rb"\n?thread '[^\n]* panicked at [^\n]*\n[^\n]*\n(?:(?:stack backtrace:|note: [^\n]*| +\d+: [^\n]*| +at [^\n]*)\n)*"
+)
 
 
 class DeltaFolder(Database):
@@ -170,15 +174,16 @@ class DeltaFolder(Database):
         options: dict[str, Any] = {"mode": _MODES[mode]}
         if table is not None and rows.replaced is not None:
             options = {"mode": "overwrite", "predicate": _predicate(rows.replaced)}
-        write_deltalake(
-            address if table is None else table,
-            pa.RecordBatchReader.from_batches(schema, batches),
-            **options,
-            schema_mode="merge",
-            partition_by=self._partitions(table, schema),
-            storage_options=self._options,
-            writer_properties=_FILES,
-        )
+        with nullcontext() if self.location.is_server else _new_folder(Path(address)), _without_panics():
+            write_deltalake(
+                address if table is None else table,
+                pa.RecordBatchReader.from_batches(schema, batches),
+                **options,
+                schema_mode="merge",
+                partition_by=self._partitions(table, schema),
+                storage_options=self._options,
+                writer_properties=_FILES,
+            )
         return written
 
     def _upserted(
@@ -371,3 +376,40 @@ def _words(error: Exception) -> str:
 def open_at(location: DatabaseLocation) -> Database:
     """Return the folder at *location*."""
     return DeltaFolder(location)
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[None]:
+    """Remove *folder* if it is new and empty after an error, for example because the disk is full."""
+    is_new = not folder.exists()
+    try:
+        yield
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _without_panics() -> Iterator[None]:
+    """Leave panics of the library out of standard error, which it writes to directly: an error of Python follows.
+
+    If a disk is full, object_store panics in a thread of its own. Other lines appear at the end of the block.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.callback(os.close, kept := os.dup(_STDERR))
+            caught = stack.enter_context(tempfile.TemporaryFile())
+        except OSError:  # there is no standard error, or no space for temporary files
+            yield
+            return
+
+        def restore() -> None:
+            os.dup2(kept, _STDERR)
+            caught.seek(0)
+            os.write(_STDERR, _PANIC.sub(b"", caught.read()))
+
+        os.dup2(caught.fileno(), _STDERR)
+        stack.callback(restore)
+        yield

@@ -287,7 +287,7 @@ def test_unwritable_outputs_are_a_usage_error_and_nothing_is_fetched(output: str
     assert site.requests == []
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "xml", "parquet", "xlsx", "duckdb"])
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "xml", "parquet", "xlsx", "duckdb", "delta"])
 @pytest.mark.parametrize("items", ["auto", "rows"])
 def test_a_full_disk_ends_the_run_with_one_line(suffix: str, items: str, tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(urlset(*(f"https://a.example/{number * 7919}" for number in range(5_000))))
@@ -295,7 +295,7 @@ def test_a_full_disk_ends_the_run_with_one_line(suffix: str, items: str, tmp_pat
     run = forked.scrapy("harvest", *arguments, cwd=tmp_path, largest_file=16 * 1024)
     assert run.returncode == 4, run.stderr
     (error,) = re.findall(r"The output cannot be written: (.*)", run.stderr)
-    named = "set TMPDIR" if suffix in {"xlsx", "duckdb"} else f"urls.{suffix}: [Errno"
+    named = "set TMPDIR" if suffix in {"xlsx", "duckdb", "delta"} else f"urls.{suffix}: [Errno"
     assert named in error
     assert run.stderr.count(" ERROR: ") == 1
     assert "Traceback" not in run.stderr

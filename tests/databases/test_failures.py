@@ -7,7 +7,9 @@ import io
 import os
 import resource
 import signal
+import subprocess
 import sys
+import textwrap
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,6 +220,30 @@ def test_a_full_disk_leaves_the_old_rows_and_no_other_files(tmp_path: Path, kind
         assert sorted(titles(uri)) == sorted(OLD)
     assert write(uri, mode) == 0
     assert sorted(titles(uri)) == sorted(AFTER[mode])
+
+
+def test_a_full_disk_of_a_delta_lake_is_one_error_without_a_panic(tmp_path: Path) -> None:
+    program = f"""
+        import resource, sys
+        from sitemap_harvest.databases import Mode, open_database, parse_location
+        from sitemap_harvest.databases.database import Rows
+        from sitemap_harvest.errors import DatabaseError
+        from tests.databases.test_failures import rows_of_output, urls
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+        print("before", file=sys.stderr)
+        with open_database(parse_location("delta:{tmp_path}/new", default=Mode.CREATE)) as database:
+            try:
+                database.load({{"urls": Rows(urls().arrow.schema, rows_of_output())}})
+            except DatabaseError as error:
+                print(error, file=sys.stderr)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    before, error = run.stderr.splitlines()
+    assert (run.returncode, before) == (0, "before")
+    assert "File too large" in error
+    assert files(tmp_path) == set()
+    assert not (tmp_path / "new").exists()
 
 
 def files(folder: Path) -> set[str]:
