@@ -55,7 +55,12 @@ def kept(folder, *names):
 
 def parts(folder):
     """Return the temporary files that have content."""
-    return [part for part in folder.glob(".*.part") if part.stat().st_size]
+    found = []
+    for part in folder.glob(".*.part"):
+        with suppress(FileNotFoundError):  # a run first tries whether it can write the file
+            if part.stat().st_size:
+                found.append(part)
+    return found
 
 
 HANGING = numbered(200, prefix="/hangs/")
