@@ -322,6 +322,7 @@ def test_previous_urls_are_counted_unless_recorded_by_their_run() -> None:
         assert changes.summary == counted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("partly_read", "stale", "share"), [(0, 30_000, 1.0), (1, 29_999, 0.9999), (30_000, 0, 0.0)])
 def test_entries_that_were_partly_read_are_not_stale(partly_read: int, stale: int, share: float) -> None:
     listed = Doc([f"/{number}" for number in range(30_000)], known=OLD, outcome=Outcome.PARTIAL)
