@@ -15,10 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder, Schema, WriterProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, QueryBuilder, Schema, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
 from sitemap_harvest.databases.database import Database, raising_as_it_was
@@ -46,6 +47,8 @@ _BATCH_ROWS = 10_000
 _ANSWER = re.compile(r"<Code>(.*?)</Code><Message>(.*?)</Message>")  # of an object store
 _DETAILS = re.compile(r" Detail: Python exception|\n\s*0: |\s*Preview of invalid data:")  # tracebacks and rows
 _COLOR = re.compile(r"\x1b\[\d+m|↳")
+_WRITER = "sitemap_harvest.writer"
+"""The key in the metadata of a commit that tells it from those of other programs."""
 _STDERR = 2
 _PANIC = re.compile(
     rb"\n?thread '[^\n]* panicked at [^\n]*\n[^\n]*\n(?:(?:stack backtrace:|note: [^\n]*| +\d+: [^\n]*| +at [^\n]*)\n)*"
@@ -183,8 +186,24 @@ class DeltaFolder(Database):
                 partition_by=self._partitions(table, schema),
                 storage_options=self._options,
                 writer_properties=_FILES,
+                commit_properties=CommitProperties(custom_metadata={_WRITER: (writer := uuid4().hex)}),
             )
+        if table is None and mode is not Mode.APPEND and (version := self._version(address, writer)):
+            return self._after_another(name, rows, version)
         return written
+
+    def _version(self, address: str, writer: str) -> int:
+        """Return the version that the commit of *writer* made; 0 if it created the table."""
+        commits = DeltaTable(address, storage_options=self._options).history()
+        return next(int(one["version"]) for one in commits if one.get(_WRITER) == writer)
+
+    def _after_another(self, name: str, rows: Rows, version: int) -> int:
+        """Write *rows* again: another program has created the table since, so *version* has the rows of both."""
+        if self.location.mode is not Mode.CREATE:
+            return self._write(name, rows)
+        address = self._named(name)
+        DeltaTable(address, storage_options=self._options).restore(version - 1)
+        raise DatabaseError(f"{self._shown(address)} already exists; use mode=append, replace or upsert")
 
     def _upserted(
         self, table: DeltaTable, new: Iterator[pa.RecordBatch], key: tuple[str, ...], schema: pa.Schema

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,6 +177,41 @@ def test_a_message_lacks_the_words_of_the_driver(tmp_path: Path) -> None:
     with open_database(parse_location(f"sqlite:{tmp_path}/x.db", default=Mode.APPEND)) as database:
         assert isinstance(database, AdbcDatabase)
         assert database._words(error) == "server closed the connection"
+
+
+@pytest.mark.parametrize("mode", ["create", "replace", "append", "upsert"])
+def test_a_delta_lake_that_two_outputs_create_at_once_has_the_rows_that_one_after_the_other_gives(
+    tmp_path: Path, mode: str
+) -> None:
+    location = parse_location(f"delta:{tmp_path}/new", default=Mode(mode))
+    schema = urls().arrow.schema
+
+    def load_other() -> None:
+        with open_database(location) as other:
+            rows = urls(entry(1, title="first"), entry(2, title="first")).arrow
+            other.load({"urls": Rows(schema, [rows])})
+
+    others = [load_other]
+
+    class Batches:
+        """Rows; when they are read first, the output has found no table, and another one creates it."""
+
+        def __iter__(self) -> Iterator[pa.RecordBatch]:
+            if others:
+                with ThreadPoolExecutor() as threads:
+                    threads.submit(others.pop()).result()
+            yield urls(entry(2, title="second"), entry(3, title="second")).arrow
+
+    is_refused = pytest.raises(DatabaseError, match="already exists; use mode=append") if mode == "create" else None
+    with open_database(location) as database, is_refused or nullcontext():
+        database.load({"urls": Rows(schema, Batches())})
+    wanted = {
+        "create": [(1, "fir"), (2, "fir")],
+        "replace": [(2, "sec"), (3, "sec")],
+        "append": [(1, "fir"), (2, "fir"), (2, "sec"), (3, "sec")],
+        "upsert": [(1, "fir"), (2, "sec"), (3, "sec")],
+    }
+    assert sorted(titles(f"delta:{tmp_path}/new")) == wanted[mode]
 
 
 @pytest.mark.service
