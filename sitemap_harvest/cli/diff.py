@@ -11,7 +11,7 @@ from sitemap_harvest.config import value_parsers
 from sitemap_harvest.diff import compare, compare_each
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.model import SummaryBatch
+from sitemap_harvest.model import ChangeBatch, SummaryBatch
 from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, gap, move, runs_since
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ def _put(found: Iterator[Changes], history: History, opts: argparse.Namespace) -
     summaries: list[ChangeSummary] = []
 
     def batches() -> Iterator[Batch[Any]]:
+        if not opts.summary:
+            yield ChangeBatch.of([])  # so that a file without changes has columns
         for changes in found:
             with changes:
                 summaries.append(changes.summary)

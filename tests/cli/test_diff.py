@@ -5,9 +5,11 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from sitemap_harvest.model import ChangeBatch
 from sitemap_harvest.snapshots.store import open_store
 from sitemap_harvest.snapshots.store.cursors import Cursor, cursor_of, move
 from tests.cli.storing import command, made
@@ -50,6 +52,17 @@ def test_two_runs_are_compared(folder: Path, runs: list[str], expected: list[tup
         assert [(row["kind"], row["loc"]) for row in csv.DictReader(file)] == expected
     assert run.stdout == ""
     assert f"{SITE} since " in run.stderr
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_without_changes_has_columns(tmp_path: Path, suffix: str) -> None:
+    making = Making(tmp_path / "s")
+    for _ in range(2):
+        making.run({f"{SITE}/s.xml": locs(1)})
+    run = command("diff", SITE, "-O", f"none.{suffix}", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    table = (pacsv.read_csv if suffix == "csv" else pq.read_table)(tmp_path / f"none.{suffix}")
+    assert (table.num_rows, table.column_names) == (0, ChangeBatch.schema().names)
 
 
 def test_an_age_is_compared_with_the_last_run(tmp_path: Path) -> None:
