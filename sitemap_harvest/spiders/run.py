@@ -146,6 +146,7 @@ class Harvest(RunState):
             self.session.close()
         if self.temporary_store is not None:
             self.temporary_store.cleanup()
+            self.summary.first_snapshots = self.summary.stored = 0  # none is left
         pages = self._components.pages
         if pages is not None and (unvisited := pages.close()):
             self.logger.info("%s", unvisited)

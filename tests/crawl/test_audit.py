@@ -43,6 +43,7 @@ def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path):
         "Not checked, because there is no earlier run of the site (-a store=FOLDER keeps the runs): change/" in run.log
     )
     assert [*(tmp_path / "temporary").glob("sitemap-harvest-*")] == []  # the store of the run is gone
+    assert "first snapshot" not in run.log
 
 
 def test_findings_of_a_site_with_a_history(serve, crawl, tmp_path):
