@@ -78,7 +78,7 @@ class Database(ABC):
             table = self._named(name)
             existing = self._columns(table)
             if existing and self.location.mode is Mode.CREATE:
-                raise DatabaseError(f"{self._shown(table)} already exists; use mode=append, replace or upsert")
+                raise self._exists(table)
             self._missing(table, existing, schema)
             if self.location.mode is Mode.UPSERT:
                 self._key(name, schema)
@@ -154,6 +154,9 @@ class Database(ABC):
 
     def _named(self, name: str) -> str:
         return self.location.table or name
+
+    def _exists(self, table: str) -> DatabaseError:
+        return DatabaseError(f"{self._shown(table)} already exists; use mode=append, replace or upsert")
 
     def _shown(self, table: str) -> str:
         return f"the table {self.location.schema + '.' if self.location.schema else ''}{table}"

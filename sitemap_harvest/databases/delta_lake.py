@@ -203,7 +203,7 @@ class DeltaFolder(Database):
             return self._write(name, rows)
         address = self._named(name)
         DeltaTable(address, storage_options=self._options).restore(version - 1)
-        raise DatabaseError(f"{self._shown(address)} already exists; use mode=append, replace or upsert")
+        raise self._exists(address)
 
     def _upserted(
         self, table: DeltaTable, new: Iterator[pa.RecordBatch], key: tuple[str, ...], schema: pa.Schema
