@@ -1,4 +1,4 @@
-"""``explanation_of``: what a rule of the audit is about, and how to fix what it finds, in plain text."""
+"""The texts of rules and findings, for reports: what a rule is about, and how to fix what it finds, in plain text."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sitemap_harvest.audit.rule import AuditRule
+    from sitemap_harvest.model import Finding, FindingSample
 
 
 _CODE = re.compile("(``.+?``|`[^`]+`)")
@@ -102,3 +103,12 @@ def _of_rule(rule: AuditRule) -> Explanation:
         needs=None if rule.needs is None else NEEDS[rule.needs],
         names=rule.names,
     )
+
+
+def new_texts(finding: Finding, sample: FindingSample) -> list[str]:
+    """Return the URL and the value of *sample* that the message of *finding* does not have as a whole."""
+    return [text for text in (sample.loc, sample.value) if text and not _has(finding.message, text)]
+
+
+def _has(message: str, text: str) -> bool:
+    return re.search(rf"(?<![^\s(]){re.escape(text)}(?![^\s,;:)])", message) is not None

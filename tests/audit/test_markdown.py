@@ -28,6 +28,17 @@ def test_a_sample_whose_texts_the_message_has_is_shown_by_its_url() -> None:
     ]
 
 
+def test_a_sample_whose_url_begins_another_one_in_the_message_is_shown() -> None:
+    message = f"2 URLs with a different lastmod: 2025-01-02, but 2025-05-02 in {SITE}/b.xml"
+    samples = (sample(f"{SITE}/", position=1), sample(f"{SITE}/b", position=2), sample(f"{SITE}/b.xml", position=3))
+    found = finding("url/conflicting-lastmod", message=message, samples=samples)
+    assert [line for line in render_markdown([audited(found)]).decode().splitlines() if line.startswith("  - ")] == [
+        f"  - `{SITE}/`, entry 1",
+        f"  - `{SITE}/b`, entry 2",
+        f"  - `{SITE}/b.xml`, entry 3",
+    ]
+
+
 def test_the_report_has_a_table_and_details() -> None:
     samples = (sample(f"{SITE}/a#b", position=3), sample(value="with", position=12))
     found = finding("url/fragment", message="4 URLs with a fragment", count=4, samples=samples)

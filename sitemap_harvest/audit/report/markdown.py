@@ -12,7 +12,7 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.audit.explanation import as_markdown, explanation_of
+from sitemap_harvest.audit.explanation import as_markdown, explanation_of, new_texts
 from sitemap_harvest.escape import visible
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _not_checked(audits: Sequence[SiteAudit]) -> Iterator[str]:
 
 def _sample(sample: FindingSample, finding: Finding) -> str:
     """Return what *sample* adds to the message of its *finding*; empty if nothing."""
-    texts = [_code(text) for text in (sample.loc, sample.value) if text and text not in finding.message]
+    texts = [_code(text) for text in new_texts(finding, sample)]
     numbers = (("line", sample.line), ("entry", sample.position))
     places = [f"{name} {number}" for name, number in numbers if number is not None][:1]
     if places and not texts and (text := sample.loc or sample.value):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sitemap_harvest import __version__
-from sitemap_harvest.audit.explanation import as_markdown, explanation_of
+from sitemap_harvest.audit.explanation import as_markdown, explanation_of, new_texts
 from sitemap_harvest.audit.report.lines import lines_of
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import FindingSample, Severity, counted
@@ -85,7 +85,7 @@ class _Results:
     def of(self, finding: Finding, audit: SiteAudit) -> Iterator[dict[str, Any]]:
         """Yield a result for each sample of *finding*."""
         for sample in finding.samples or (FindingSample(),):
-            texts = (text for text in (sample.loc, sample.value) if text and text not in finding.message)
+            texts = new_texts(finding, sample)
             document = sample.sitemap or finding.sitemap or f"{finding.site}/robots.txt"
             yield {
                 "ruleId": finding.rule,
