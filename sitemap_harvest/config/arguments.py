@@ -104,8 +104,12 @@ ARGUMENT_GROUPS = {
         "unreadable_lastmod": _keep_or_drop("URLs whose lastmod is not a date: keep or drop"),
         "future_lastmod": _keep_or_drop("URLs whose lastmod is in the future: keep or drop"),
         "prune_index": _yes_or_no("yes: skip sitemaps whose lastmod in the index is before since", is_recorded=True),
-        "min_priority": Argument("only URLs with this priority or a higher one", parse.fraction, value="0.0-1.0"),
-        "max_priority": Argument("only URLs with this priority or a lower one", parse.fraction, value="0.0-1.0"),
+        "min_priority": Argument(
+            "only URLs with this priority or a higher one (none: 0.5)", parse.fraction, value="0.0-1.0"
+        ),
+        "max_priority": Argument(
+            "only URLs with this priority or a lower one (none: 0.5)", parse.fraction, value="0.0-1.0"
+        ),
         "changefreq": Argument(
             "only URLs with one of these changefreq values", parse.words(CHANGEFREQS), value="VALUES", is_list=True
         ),
