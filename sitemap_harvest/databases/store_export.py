@@ -131,11 +131,22 @@ class StoreExport:
 
         Raises :exc:`DatabaseError`. A site that cannot be read is left out.
         """
+        if not self._database.has_transactions:
+            self._create_tables()
         if self._is_full:
             self._remove_others()
         for group in _groups(histories, self.counts.failed):
             self._export(group)
             yield len(group)
+
+    def _create_tables(self) -> None:
+        """Create the tables that are missing, the state first: it shows that the others are those of an export.
+
+        A commit that creates a table conflicts with no other, so two exports at once would leave the rows of both.
+        """
+        for name in (EXPORTS, *TABLES):
+            if not self._database.exists(name):
+                self._database.write(name, Rows(TABLES[name], []))
 
     def _remove_others(self) -> None:
         """Delete the rows that no export has written: earlier versions let crawls write to the tables."""

@@ -50,6 +50,16 @@ with open_database(parse_location(sys.argv[1], default=Mode.APPEND)) as database
 
 
 @pytest.fixture
+def new(tmp_path: Path) -> Making:
+    """Return a store of three sites, each with two runs that were not exported."""
+    making = Making(tmp_path / "store", compares=True)
+    for start in range(2):
+        for site in SITES:
+            making.run({f"{site}/s.xml": locs(5, start=start)}, site=site)
+    return making
+
+
+@pytest.fixture
 def making(tmp_path: Path, any_uri: str) -> Making:
     """Return a store of three sites, each with a run that was exported and a run that was not."""
     making = Making(tmp_path / "store", compares=True)
@@ -90,6 +100,15 @@ def test_a_killed_export_leaves_each_site_whole(any_uri: str, making: Making, mo
     assert assert_each_site_is_whole(any_uri, making.store, before) == len(SITES)
 
 
+@pytest.mark.parametrize("moment", [0, 2, 5, 8])
+def test_a_first_export_that_is_killed_continues(any_uri: str, new: Making, moment: int) -> None:
+    command = [sys.executable, "-c", KILLED, any_uri, str(new.store.folder), str(moment)]
+    done = subprocess.run(command, cwd=ROOT, check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    export(any_uri, new.store)
+    assert tables(any_uri) == queried(new.store)
+
+
 def test_an_exception_leaves_each_site_whole(any_uri: str, making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_export, "_GROUP_SITES", 1)
     before, left = tables(any_uri), iter(range(8))
@@ -106,7 +125,11 @@ def test_an_exception_leaves_each_site_whole(any_uri: str, making: Making, monke
     assert tables(any_uri) == queried(making.store)
 
 
-def test_of_two_exports_at_once_one_waits_or_is_refused(any_uri: str, making: Making) -> None:
+@pytest.mark.parametrize("fixture", ["new", "making"])
+def test_of_two_exports_at_once_one_waits_or_is_refused(
+    any_uri: str, fixture: str, request: pytest.FixtureRequest
+) -> None:
+    making: Making = request.getfixturevalue(fixture)
     command = [sys.executable, "-m", "sitemap_harvest", "export", "--store", str(making.store.folder), any_uri]
     others: list[subprocess.Popen[str]] = []
 
@@ -116,6 +139,7 @@ def test_of_two_exports_at_once_one_waits_or_is_refused(any_uri: str, making: Ma
 
     with connected(any_uri) as database:
         done = StoreExport(database, on_rows=start_another)
+        done.check()
         list(done.export(making.store.iter_histories()))
     (other,) = others
     _, told = other.communicate(timeout=120)
