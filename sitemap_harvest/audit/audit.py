@@ -96,6 +96,7 @@ class Audit:
         self._pages = pages
         self._counts: Counter[Severity] = Counter()
         self._tripped: dict[str, None] = {}
+        self.run = snapshot.run
         self.checked: list[str] = []
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []

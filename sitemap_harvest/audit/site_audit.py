@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.audit.facts import SiteFacts
     from sitemap_harvest.model import AuditSummary, Finding
+    from sitemap_harvest.snapshots.store import Run
 
 _FINDINGS_OF_SEVERITY = 1_000  # of a rule: a site may have more sitemaps, each with a finding of the same rule
 
@@ -62,6 +63,8 @@ class SiteAudit:
 
     summary: AuditSummary = field(init=False)
     """Set when all findings were read."""
+    run: Run = field(init=False)
+    """The run of the snapshot; set with the summary."""
     findings: list[Finding] = field(default_factory=list)
     """The findings, of each severity of a rule the first 1,000."""
     rules: dict[str, RuleTotal] = field(default_factory=dict)
@@ -85,7 +88,7 @@ class SiteAudit:
             self._add(finding)
             yield finding
         self.summary, self.facts, self.checked = audit.summary(), audit.facts, tuple(audit.checked)
-        self.named_at = audit.named_at
+        self.run, self.named_at = audit.run, audit.named_at
 
     @property
     def score(self) -> int | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from sitemap_harvest.audit.site_audit import SiteAudit
 from sitemap_harvest.model import AuditSummary, Finding, FindingSample, NotChecked, Severity
+from sitemap_harvest.snapshots.store import Run
 
 SITE = "https://www.example.com"
 SITEMAP = f"{SITE}/sitemap.xml"
+_BEGAN = datetime(2026, 3, 9, 6, tzinfo=UTC)
 NASTY = (
     "https://www.example.com/a|b`c``d`<script>alert(1)</script>&amp;@admin #123 [x](http://evil) {0} \\ \x00\x1b\ufffe"
 )
@@ -25,6 +28,7 @@ class FakeAudit:
         self._findings = findings
         self._not_checked = tuple(not_checked)
         self.checked = checked
+        self.run = Run(id="20260309T060000Z-000000", started_at=_BEGAN, ended_at=_BEGAN)
 
     def findings(self) -> Any:
         return iter(self._findings)

@@ -8,7 +8,7 @@ import re
 from copy import copy
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from lxml import html
@@ -198,7 +198,87 @@ def test_findings_are_compared_with_those_before() -> None:
         ("url/unescaped", Trend.MORE),
         ("lastmod/future", Trend.GONE),
     ]
-    assert (page.score, page.score_before) == (65, 65)
+    assert (page.score, page.score_before, page.not_compared) == (
+        65, None, "only one of the two runs has checked 2 rules, such as change/flapping",
+    )  # fmt: skip
+
+
+PROBE = {"listed": 90, "sample": 50, "seed": 0}
+SAMPLES = "the two probes have different samples"
+RULE, PAGE_RULE = "url/fragment", "page/redirect"
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "reason", "without_trend"),
+    [
+        pytest.param({}, {}, None, set(), id="alike"),
+        pytest.param({"probe": PROBE}, {"probe": PROBE}, None, set(), id="same probe"),
+        pytest.param({"probe": PROBE | {"listed": 91}}, {"probe": PROBE}, None, set(), id="the site has grown"),
+        pytest.param(
+            {"probe": PROBE | {"listed": 51, "sample": 51}},
+            {"probe": PROBE | {"listed": 50}},
+            None,
+            set(),
+            id="all pages",
+        ),
+        pytest.param({"probe": PROBE}, {}, "only one of the two runs has probed pages", {PAGE_RULE}, id="one probe"),
+        pytest.param({"probe": PROBE}, {"probe": PROBE | {"sample": 20}}, SAMPLES, {PAGE_RULE}, id="size"),
+        pytest.param({"probe": PROBE}, {"probe": PROBE | {"seed": 1}}, SAMPLES, {PAGE_RULE}, id="seed"),
+        pytest.param({"probe": PROBE}, {"probe": PROBE, "probed": 30}, SAMPLES, {PAGE_RULE}, id="ended early"),
+        pytest.param(
+            {"checked": [RULE]},
+            {},
+            f"only one of the two runs has checked {PAGE_RULE}",
+            {PAGE_RULE},
+            id="one rule more",
+        ),
+        pytest.param(
+            {"in_part": "some URLs"}, {}, f"one of the two runs has checked only a part of {RULE}", {RULE}, id="in part"
+        ),
+        pytest.param(
+            {"arguments": {"prefix": "/en/", "since": "7d"}},
+            {"arguments": {"since": "7d"}, "probe": PROBE},
+            "the two runs have different arguments or settings (prefix)",
+            {RULE, PAGE_RULE},
+            id="arguments",
+        ),
+    ],
+)
+def test_a_score_is_compared_only_if_the_same_rules_were_checked_in_the_same_way(
+    tmp_path: Path,
+    audit: Callable[[str], SiteAudit],
+    now: dict[str, Any],
+    before: dict[str, Any],
+    reason: str | None,
+    without_trend: set[str],
+) -> None:
+    site = _made(**now)
+    site.before = _made(**before)
+    site.facts = audit(shops.SHOP).facts
+    page = page_of(site)
+    assert (page.score_before is None, page.not_compared) == (reason is not None, reason)
+    assert {row.rule for row in page.rules if row.trend is None} == without_trend
+    file = written(tmp_path / "a.html", site)
+    assert text_of(file, ".delta") == (
+        "as in the previous run" if reason is None else "not compared with the previous run"
+    )
+    assert (f"because {reason}." in text_of(file, "#changes")) == (reason is not None)
+
+
+def _made(
+    *, checked: list[str] | None = None, in_part: str = "", probed: int | None = None, **of_run: Any
+) -> SiteAudit:
+    """Return an audit in which two rules found something, with these fields of its run."""
+    site = audited(
+        finding(RULE),
+        finding(PAGE_RULE),
+        checked=checked or [RULE, PAGE_RULE],
+        **({"url_fragment": in_part} if in_part else {}),
+    )
+    site.run = replace(site.run, **of_run)
+    sampled = site.run.probe.get("sample")
+    site.summary = replace(site.summary, sampled_pages=sampled, probed_pages=sampled if probed is None else probed)
+    return site
 
 
 def test_findings_that_are_new_in_a_document_or_gone_from_it_are_marked(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.audit.comparison import is_comparable, why_no_difference, why_not_compared
 from sitemap_harvest.audit.explanation import explanation_of
 from sitemap_harvest.audit.facts import LeftOut
 from sitemap_harvest.dates import distinct_moments
@@ -73,7 +74,7 @@ class RuleRow:
     findings: Sequence[Finding] = ()
     """The first ten findings, or fewer on a large page; after the second, each has one sample."""
     trend: Trend | None = None
-    """``None`` without a previous run, or if the rule was not checked then."""
+    """``None`` without a previous run, or if the rule was not checked then, or not in the same way."""
     before: int | None = None
     """Occurrences in the previous run; ``None`` without a trend."""
     new_in: frozenset[str | None] = frozenset()
@@ -112,7 +113,9 @@ class SitePage:
     score: int | None
     """``None`` if no URL was read."""
     score_before: int | None
-    """That of the previous run; ``None`` if there is none."""
+    """That of the previous run; ``None`` if there is none, or it cannot be compared."""
+    not_compared: str | None
+    """Why the score is not compared with that of the previous run; ``None`` if it is, or without such a run."""
     has_before: bool
     """Whether the findings are compared with those of a previous run."""
     rules: Sequence[RuleRow]
@@ -147,19 +150,27 @@ def _labels(runs: Sequence[RunFacts]) -> list[str]:
 
 def page_of(audit: SiteAudit) -> SitePage:
     """Return the page of *audit*."""
-    before = audit.before
+    before, not_compared = audit.before, None
+    if before is not None and (not_compared := why_not_compared(audit, before)):
+        before = None
+    elif before is not None:
+        not_compared = why_no_difference(audit, before)
     findings = _by_rule(audit)
     findings_before = {} if before is None else _by_rule(before)
     rules = sorted(
         (
-            _row(name, total, findings[name], before, findings_before.get(name, []))
+            _row(name, total, findings[name], audit, before, findings_before.get(name, []))
             for name, total in audit.rules.items()
         ),
         key=lambda row: (row.severity.rank, -row.total.count, row.rule),
     )
     rules = list(_within_limits(rules))
     earlier = {} if before is None else before.rules
-    gone = [(name, total) for name, total in earlier.items() if name in audit.checked and name not in audit.rules]
+    gone = [
+        (name, total)
+        for name, total in earlier.items()
+        if name not in audit.rules and before is not None and is_comparable(name, audit, before)
+    ]
     changed = [row for row in rules if row.trend not in {None, Trend.SAME}]
     changed += [
         RuleRow(rule=name, severity=total.severity, text=explanation_of(name), total=total, trend=Trend.GONE)
@@ -173,7 +184,8 @@ def page_of(audit: SiteAudit) -> SitePage:
         verdict=verdict,
         headline=_HEADLINES[verdict],
         score=audit.score,
-        score_before=None if before is None else before.score,
+        score_before=None if before is None or not_compared else before.score,
+        not_compared=not_compared,
         has_before=before is not None,
         rules=rules,
         changed=sorted(changed, key=lambda row: (order.index(row.trend or Trend.SAME), row.severity.rank, row.rule)),
@@ -203,11 +215,12 @@ def _row(
     name: str,
     total: RuleTotal,
     findings: Sequence[Finding],
+    audit: SiteAudit,
     before: SiteAudit | None,
     findings_before: Sequence[Finding],
 ) -> RuleRow:
     row = RuleRow(rule=name, severity=total.severity, text=explanation_of(name), total=total, findings=findings)
-    if before is None or name not in before.checked:
+    if before is None or not is_comparable(name, audit, before):
         return row
     if (earlier := before.rules.get(name)) is None:
         return replace(row, trend=Trend.NEW, before=0)
