@@ -118,6 +118,8 @@ class Summary:
     """Occurrences of each problem, by code."""
     sites: Counter[SiteResult] = field(default_factory=Counter)
     """Sites and named documents, by result."""
+    sitemaps: Counter[SiteResult] = field(default_factory=Counter)
+    """The named documents of these."""
     why_not_found: set[str] = field(default_factory=set)
     """The results other than ``found``, as text."""
     changes: Counter[str] = field(default_factory=Counter)
@@ -268,6 +270,8 @@ class Summary:
         """
         self.may_lack_urls = self.may_lack_urls or not record.complete
         self.sites[record.result] += 1
+        if record.result is not SiteResult.NOT_A_SITE and site_of(record.root) != record.root:
+            self.sitemaps[record.result] += 1
         self.count(f"sitemap_harvest/site/{record.result}", 1)
         if record.cause:
             self.count(f"sitemap_harvest/site/{record.result}/{record.cause}", 1)
@@ -368,7 +372,7 @@ class Summary:
                 where = " in the documents that were read" if self.unread + self.partly_read else ""
                 words.append(f"since {self.since}: {counts or f'nothing has changed{where}'}")
                 if self.unread:
-                    words.append(f"of {counted(self.unread, 'site')}, no document that lists URLs was read")
+                    words.append(f"of {counted(self.unread, 'target')}, no document that lists URLs was read")
             if self.unread_documents:
                 words.append(unread_in_words(self.unread_documents))
         if self.first_snapshots:
@@ -393,7 +397,7 @@ class Summary:
         if not self.changes.total() or not compared:
             return ""
         words = ["sitemap-harvest", "diff", compared[0].site, "--store", store, "--after", str(compared[0].baseline)]
-        more = f" (and so for {counted(len(compared) - 1, 'other site')})" if len(compared) > 1 else ""
+        more = f" (and so for {counted(len(compared) - 1, 'other target')})" if len(compared) > 1 else ""
         return f"{shlex.join(words)}{more}"
 
     def snapshots_in_words(self) -> str:
@@ -424,10 +428,13 @@ class Summary:
         return f"{text}; {left_out_in_words(self.left_out)}" if self.left_out else text
 
     def sites_in_words(self) -> str:
-        """Return the number of sites by result, as text."""
-        by_count = sorted(self.sites.items(), key=lambda pair: (-pair[1], pair[0]))
-        results = ", ".join(f"{count:,} {result}" for result, count in by_count)
-        return f"{counted(sum(self.sites.values()), 'site')}: {results}"
+        """Return the number of sites by result, and that of the sitemaps that the user named, as text."""
+        texts = []
+        for noun, results in (("site", self.sites - self.sitemaps), ("sitemap", self.sitemaps)):
+            by_count = sorted(results.items(), key=lambda pair: (-pair[1], pair[0]))
+            words = ", ".join(f"{count:,} {result}" for result, count in by_count)
+            texts += [f"{counted(results.total(), noun)}: {words}"] if results else []
+        return "; ".join(texts)
 
     def why_nothing(self) -> str:
         """Return why no URL was found, as text."""

@@ -363,6 +363,20 @@ def test_lines_that_depend_on_no_order_of_responses() -> None:
     assert Summary(sites=sites).sites_in_words() == "4 sites: 2 found, 1 blocked, 1 unreachable"
 
 
+def test_sites_and_sitemaps_are_counted_as_what_was_given() -> None:
+    summary = Summary()
+    for root, result in (
+        ("https://a.example", SiteResult.FOUND),
+        ("two words", SiteResult.NOT_A_SITE),
+        ("https://b.example:8443", SiteResult.ABSENT),
+        ("https://a.example/", SiteResult.ABSENT),
+        ("https://a.example/sitemap.xml", SiteResult.FOUND),
+        ("file:///sitemap.xml", SiteResult.FOUND),
+    ):
+        summary.add_site(SiteRecord(root=root, result=result, reason="why"))
+    assert summary.sites_in_words() == "3 sites: 1 absent, 1 found, 1 not-a-site; 3 sitemaps: 2 found, 1 absent"
+
+
 CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after": 200}
 
 
@@ -408,7 +422,7 @@ CHANGES = {"site": "https://a.example", "run": "2", "baseline": "1", "urls_after
         ),
         pytest.param(
             [ChangeSummary(**CHANGES), ChangeSummary(**CHANGES, unread=2, stale_share=1)],
-            "nothing has changed in the documents that were read; of 1 site, no document that lists URLs was read; "
+            "nothing has changed in the documents that were read; of 1 target, no document that lists URLs was read; "
             "2 documents were not read completely",
             id="one-site-of-two",
         ),
