@@ -8,7 +8,8 @@ from typing import Any
 _WORD = re.compile(r"\S+")
 _BEFORE_HOST = re.compile(r"(?<=//).*@", re.DOTALL)
 _WITHOUT_SCHEME = re.compile(r"(?<![^'\"=(])[^'\"=(]+:(?!//).*@", re.DOTALL)
-_NO_PORT = re.compile(r"(//[^\s/@:\[\]]*:)(?!\d*(?:[/?#'\"\s]|\Z))\S+?(?=['\"]?[:,]?(?:\s|\Z))")
+_AFTER_PORT = r"[/?#'\"\s]|[:,;.)\]]*['\"]?(?:\s|\Z)|[,;](?:https?://|[\w-]+[.:])"
+_NO_PORT = re.compile(rf"(//[^\s/@:\[\]]*:)(?!\d*(?:{_AFTER_PORT}))\S+?(?=['\"]?[:,]?(?:\s|\Z))")
 _USER = re.compile(r"(?<=//)[^/?#\\\s]*@")
 _SECRET_NAME = re.compile(r"pass(?:w|phrase|$)|secret|token|api[_-]?key|credential|auth(?!or)", re.IGNORECASE)
 _PASSWORD = re.compile(r"('\w+_(?:PASS|PASSWORD|SECRET\w*|TOKEN)': ).*?(?=,\s'[A-Z_0-9]+':|\}\Z)", re.DOTALL)

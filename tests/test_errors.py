@@ -34,7 +34,20 @@ def test_a_message_shows_no_password(value: object, shown: str) -> None:
     assert message.endswith(": it must be a site")
 
 
-@pytest.mark.parametrize("part", ["a:", "a:b@", "//", "//a:", "=a:", "a", "a: @", ":"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://a.example:81,http://b.example:82",
+        "http://127.0.0.1:81,127.0.0.1:82 http://a:81;b:82",
+        "['http://a.example:81', 'http://b.example:82'] (http://a.example:81), http://a.example:81.",
+        "http://a.example:81: there is no such table",
+    ],
+)
+def test_ports_are_shown(text: str) -> None:
+    assert without_login(text) == text
+
+
+@pytest.mark.parametrize("part", ["a:", "a:b@", "//", "//a:", "//a:1", "//a:1,", "//a:1,b", "=a:", "a", "a: @", ":"])
 def test_a_long_value_is_shown_at_once(part: str) -> None:
     assert without_login(part * (100_000 // len(part)))
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from sitemap_harvest.archive.files import is_archive, is_named_as_archive
 from sitemap_harvest.config.arguments import ARGUMENTS
-from sitemap_harvest.config.site_lists import FileKind, host_in, kind_of_file, without_typo
+from sitemap_harvest.config.site_lists import FileKind, are_several, host_in, kind_of_file, without_typo
 from sitemap_harvest.errors import ArgumentError, probably_meant
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import without_user
@@ -74,6 +74,8 @@ def _argument_for(target: str) -> str:
     if target in ARGUMENTS and not Path(target).exists():
         message = f"TARGET {target!r} is the name of an argument: write {target}=VALUE; if it is a host, write https://{target}"
         raise _error(target, message)
+    if are_several(target) and not os.path.exists(target):  # noqa: PTH110 - Path raises on a long text
+        raise _error(target, f"TARGET {target!r} has several addresses: give each as a target of its own")
     if "://" in target:
         return "site" if is_site(target) else "sitemap"
     if os.path.exists(target):  # noqa: PTH110 - Path raises on a long text

@@ -60,6 +60,13 @@ def host_in(text: str) -> str | None:
     return found[0] if found and (found["name"][-1].isdigit() or has_known_suffix(found["name"])) else None
 
 
+def are_several(text: str) -> bool:
+    """Whether *text*, which is to be one URL or host, has several, separated by commas, semicolons or whitespace."""
+    parts = re.split(r"[\s,;]+", text.strip(" ,;"))
+    are_urls = all(part.lower().startswith(("http://", "https://")) for part in parts)
+    return len(parts) > 1 and (are_urls or all("/" not in part and host_in(part) for part in parts))
+
+
 def without_typo(text: str) -> str | None:
     """Return the URL *text* with its scheme as it must be, such as for ``http//a.example``; ``None`` if it is."""
     found = _WRONG_SCHEME.match(text)

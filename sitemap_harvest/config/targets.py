@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from sitemap_harvest.archive.files import is_archive
-from sitemap_harvest.config.site_lists import entries, host_in, text_of, without_typo
+from sitemap_harvest.config.site_lists import are_several, entries, host_in, text_of, without_typo
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.discovery.well_known import robots_of
 from sitemap_harvest.errors import ArgumentError
@@ -29,6 +29,7 @@ _FILE_OF_SITES = "a text file with one site per line"
 _ONE_DOCUMENT = "a URL that begins with http:// or https://, or a file"
 _ROOT = "an existing folder, WARC file or WACZ file"
 _ESCAPES = "in a password, write / as %2F, ? as %3F, # as %23, @ as %40 and a space as %20"
+_SEVERAL = "separate several with spaces"
 
 
 @dataclass(slots=True)
@@ -121,6 +122,8 @@ def document_address(name: str, logins: Credentials) -> str:
     """
     given = name
     if "://" in name:
+        if are_several(name):
+            raise ArgumentError("sitemap", given, f"{_ONE_DOCUMENT}; {_SEVERAL}; in a URL, write a comma as %2C")
         name = logins.take("sitemap", name)
         if name.lower().startswith("file:"):
             return name
@@ -144,12 +147,18 @@ def _site(name: str, value: str, logins: Credentials) -> str:
     is_web = url.lower().startswith(("http://", "https://"))
     site = site_of(url) if is_web and host and not re.search(r"\s", host) and host[0] not in "/?#." else None
     if not site or not _has_port_in_range(site) or ("://" not in text and _CUT_SCHEME.match(text)):
-        raise ArgumentError(name, value, f"{_ONE_SITE}; {_ESCAPES}" if "@" in text else _ONE_SITE)
+        raise ArgumentError(name, value, f"{_ONE_SITE}{_hint(name, text)}")
     if not _HOST_NAME.fullmatch(re.sub(r":\d*$", "", re.split(r"[/?#]", host, maxsplit=1)[0])):
-        raise ArgumentError(name, value, _ONE_SITE)
+        raise ArgumentError(name, value, f"{_ONE_SITE}{_hint(name, text)}")
     if _DOCUMENT.search(host):
         raise ArgumentError(name, value, f"{_ONE_SITE}; use sitemap= for a document")
     return site
+
+
+def _hint(name: str, text: str) -> str:
+    if name == "site" and (are_several(text) or ("," in text and "@" not in text)):
+        return f"; {_SEVERAL}, or give a file of sites as sites="
+    return f"; {_ESCAPES}" if "@" in text else ""
 
 
 def _has_port_in_range(site: str) -> bool:

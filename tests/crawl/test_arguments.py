@@ -117,6 +117,22 @@ def test_errors_in_arguments_are_one_line_and_nothing_is_requested(crawl, tmp_pa
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("site", "https://a.example:81,https://b.example:82"),
+        ("site", "a.example,b.example"),
+        ("site", "https://a.example; http://b.example,"),
+        ("sitemap", "http://a.example:81/s.xml,http://b.example:82/s.xml"),
+    ],
+)
+def test_targets_separated_by_commas_are_shown_as_they_are_with_the_separator_that_is_right(name, value):
+    with pytest.raises(ArgumentError, match="separate several with spaces") as raised:
+        RunConfig.of({name: [value]})
+    assert f"argument {name}={value!r}: " in str(raised.value)
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("value", ["", " ", "\t\n"])
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_an_argument_without_a_value_is_an_error(name, value):
