@@ -153,9 +153,10 @@ class DeltaFolder(Database):
                 attempts -= 1
                 try:
                     return self._write(name, rows)
-                except CommitFailedError:
+                except CommitFailedError as error:
                     if not attempts:
-                        raise
+                        shown = self._shown(self._named(name))
+                        raise DatabaseError(f"another program has changed {shown}; run the command again") from error
 
     def _write(self, name: str, rows: Rows) -> int:
         written = 0
