@@ -230,7 +230,7 @@ def test_rows_that_can_be_read_once_are_refused_then(folder: Path) -> None:
     load(f"delta:{folder}", "append", urls=urls(entry(1)))
     with (
         open_database(parse_location(f"delta:{folder}", default=Mode.REPLACE)) as database,
-        pytest.raises(DatabaseError, match="another program has changed the table .*; run the command again"),
+        pytest.raises(DatabaseError, match=r"another program has changed the table .*; run the command again"),
     ):
         database.load({"urls": Rows(UrlBatch.schema(), iter(Contended(folder, "replace")))})
     assert positions(folder) == [20]
