@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 from scrapy.settings import Settings
 
@@ -141,6 +143,27 @@ def test_without_the_addon_outputs_are_the_same(project, serve):
     assert len(alone) == 4
     assert b'"[{""loc"": ""/i.png""' in alone[0]
     assert b"None" not in alone[3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "feeds", "outputs"),
+    [
+        pytest.param("sitemap_harvest.settings", {}, ["-O", "pages.parquet"], id="environment"),
+        pytest.param("", {"pages.parquet": {"format": "parquet"}}, [], id="spider"),
+    ],
+)
+def test_without_a_project_a_spider_writes_parquet(serve, tmp_path, settings, feeds, outputs):
+    site = serve({"/s.xml": urlset("/1"), "/1": "<title>one</title>"})
+    (tmp_path / "alone.py").write_text(
+        "from sitemap_harvest.spiders import HarvestSpider\n\n\n"
+        f"class Alone(HarvestSpider):\n    name = 'alone'\n    sitemap_urls = ['{site.url}/s.xml']\n"
+        f"    custom_settings = {{'FEEDS': {feeds}}}\n\n"
+        "    def parse(self, response):\n        yield {'url': response.url}\n"
+    )
+    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": settings}
+    done = forked.scrapy("runspider", "alone.py", *outputs, cwd=tmp_path, environment=environment)
+    assert done.returncode == 0
+    assert pq.read_table(tmp_path / "pages.parquet").to_pylist() == [{"url": f"{site.url}/1"}]
 
 
 def test_settings_of_the_project_stay(project, tmp_path):
