@@ -91,6 +91,7 @@ class DocumentProcessor:
         """
         if failure.cause in UNANSWERED:
             self._sites.unanswered(candidate, url, failure)
+        self._parts.summary.forbidden += failure.outcome is Outcome.FORBIDDEN
         if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
             reason = (
                 f"{failure.reason}, but also lists it or a document that leads to it "

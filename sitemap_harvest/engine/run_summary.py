@@ -170,6 +170,8 @@ class Summary:
     """Pages of these that were requested."""
     disallowed: int = 0
     """Pages that were not requested because robots.txt disallows them."""
+    forbidden: int = 0
+    """Requests for documents that were not sent because robots.txt disallows them."""
     left_out: int = 0
     """Entries that the samples were not chosen from."""
     is_stored: bool = False

@@ -159,14 +159,9 @@ class Harvest(RunState):
         counts = {"urls": summary.urls, "documents": summary.documents}
         level = INFO if summary.urls or summary.is_stored else WARNING
         logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
-        stats = self._crawler.stats
-        if ignored := stats.get_value("httperror/response_ignored_count", 0):  # only a spider's own callbacks lack them
-            logger.log(
-                INFO if stats.get_value("item_scraped_count") else WARNING,
-                "%s had an error status, such as 404, and did not reach the callback (the stats "
-                "httperror/response_ignored_status_count/... count them)",
-                counted(ignored, "response"),
-            )
+        level = INFO if self._crawler.stats.get_value("item_scraped_count") else WARNING
+        for words in self._pages_in_words():
+            logger.log(level, "%s", words)
         for note, values in summary.site_notes.lines() if summary.urls else ():
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
         for title, notes in (
@@ -176,6 +171,21 @@ class Harvest(RunState):
         ):
             for note, values in notes.lines():
                 logger.info("%s: %s", title, note, extra=fields("document", **values))
+
+    def _pages_in_words(self) -> Iterator[str]:
+        """Yield a text for each reason why pages did not reach a callback that Scrapy only counts."""
+        count = self._crawler.stats.get_value
+        others = self.summary.forbidden + self.summary.disallowed
+        if (pages := count("robotstxt/forbidden", 0) - others) > 0:
+            yield f"robots.txt disallows {counted(pages, 'page')}, which the run did not request (ROBOTSTXT_OBEY)"
+        if pages := count("offsite/filtered", 0):
+            were = "was" if pages == 1 else "were"
+            yield f"{counted(pages, 'request')} for a host outside allowed_domains {were} not sent"
+        if pages := count("httperror/response_ignored_count", 0):
+            yield (
+                f"{counted(pages, 'response')} had an error status, such as 404, and did not reach the callback "
+                "(the stats httperror/response_ignored_status_count/... count them)"
+            )
 
     def _current_config(self) -> RunConfig:
         """Return the configuration; ``sitemap_urls`` may have been set when the spider was opened."""

@@ -283,6 +283,34 @@ def test_pages_with_an_error_status_are_counted_below_the_summary(serve, crawl, 
     assert ("had an error status" in run.log) is (line is not None)
 
 
+@pytest.mark.parametrize(
+    ("allowed", "line"),
+    [
+        pytest.param((), "WARNING: robots.txt disallows 2 pages, which the run did not request (ROBOTS", id="all"),
+        pytest.param(("/open",), "INFO: robots.txt disallows 2 pages", id="some"),
+    ],
+)
+def test_pages_that_robots_txt_disallows_are_counted_below_the_summary_without_sitemaps(serve, crawl, allowed, line):
+    site = serve(
+        {
+            "/robots.txt": robots(disallow=["/secret"]),
+            "/sitemap.xml": index("/pages.xml", "/secret/pages.xml"),
+            "/pages.xml": urlset("/secret/1", "/secret/2", *allowed),
+            "/open": "A page",
+        }
+    )
+    run = crawl(spider="simplest", environment={"SITE_URL": site.url})
+    assert line in run.log
+    assert run.stats["robotstxt/forbidden"] == 3
+
+
+def test_sitemaps_that_robots_txt_disallows_are_no_pages(serve, crawl):
+    site = serve({"/robots.txt": robots(disallow=["/secret"]), "/secret.xml": urlset("/1")})
+    run = crawl(sitemap=f"{site.url}/secret.xml")
+    assert run.stats["robotstxt/forbidden"] == 1
+    assert "robots.txt disallows 1 page" not in run.log
+
+
 def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):
     pages = {
         "/robots.txt": robots(disallow=["/secret/"]),
@@ -293,6 +321,8 @@ def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):
     assert run.fates(other.url) == {"/dated.xml": "read", "/secret/s.xml": "forbidden"}
     assert sorted(other.requests) == ["/dated.xml", "/robots.txt"]
     assert run.stats["offsite/filtered"] == 2  # the pages of one document
+    assert "2 requests for a host outside allowed_domains were not sent" in run.log
+    assert "robots.txt disallows 1 page" not in run.log
 
 
 def test_pages_forbidden_by_robots_txt_are_not_requested_however_many_wait_for_it(serve, crawl):
