@@ -116,7 +116,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         )
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
-    histories = [store.site(name) for name in opts.targets] or store.histories()
+    histories = [output.stored_site(store, name) for name in opts.targets] or store.histories()
     probed = RunOutcome.WHOLE if opts.probe is None else _probe_stored(histories, opts, settings, probe)
     with audit_export.opened(opts) as opts.export:
         audited, _ = audit_sites(store, histories, opts, options, limit, reports)
@@ -203,6 +203,8 @@ def _crawl(
         opts.spargs = {"store": options.store or folder, **given}
         keeps_store = opts.spargs["store"] != folder
         store = open_store(opts.spargs["store"], create=True)
+        names = store.renamed(config.sites)
+        roots = [names.get(root, root) for root in roots]
         before = {root: store.history(root).runs[-1:] for root in roots}
         outcome, has_finished = crawl.crawl(opts, settings, has_output=None, keeps_store=keeps_store)
         histories = [store.history(root) for root, runs in before.items() if store.history(root).runs[-1:] != runs]

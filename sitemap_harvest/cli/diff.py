@@ -58,7 +58,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Compare. Raises :exc:`HarvestError`."""
     if opts.output:
         output.checked_output(opts.output)
-    history = output.store_of(opts, settings).site(opts.site)
+    history = output.stored_site(output.store_of(opts, settings), opts.site)
     if opts.after is not None or opts.consumer is not None:
         _deliver(history, opts)
     else:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from sitemap_harvest.snapshots.store import Store
+    from sitemap_harvest.snapshots.store import History, Store
 
 _FORMATS = ", ".join(FORMATS)
 _SUFFIXES = [name for name in FORMATS if name != "csv-excel"]  # which is a kind of CSV
@@ -128,6 +128,14 @@ def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
         message = "no store was given: add --store FOLDER, or SITEMAP_HARVEST_STORE to settings.py"
         raise ArgumentError("store", path, "a folder, or s3://bucket/folder", message=message)
     return open_store(path)
+
+
+def stored_site(store: Store, name: str) -> History:
+    """Return the history of the site *name* in *store*; say so if it has another name. Raises :exc:`StoreError`."""
+    history = store.site(name)
+    if not f"//{history.site}".endswith(f"//{name.rstrip('/').lower()}"):
+        tell(f"{name} is stored as {history.site}")
+    return history
 
 
 def make_folder(option: str, given: str, path: str | Path) -> None:

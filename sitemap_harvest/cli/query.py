@@ -59,7 +59,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         destination = _FORMAT
     path, name = output.checked_output(destination) if destination else (None, None)
     store = output.store_of(opts, settings)
-    histories = store.histories() if opts.site is None else [store.site(opts.site)]
+    histories = store.histories() if opts.site is None else [output.stored_site(store, opts.site)]
     _check_time(opts.at, histories)
     with closing(Views(histories, at=opts.at)) as views:
         batches = _batches(views.query(opts.sql), name)

@@ -52,7 +52,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Change the store if requested, and list the runs. Raises :exc:`HarvestError`."""
     store = output.store_of(opts, settings)
     keep = None if opts.prune is None else output.parsed_option("--prune", opts.prune, _number_or_start)
-    histories = store.histories() if opts.site is None else [store.site(opts.site)]
+    histories = store.histories() if opts.site is None else [output.stored_site(store, opts.site)]
     damaged = [words for history in histories for words in _damaged(history)] if opts.verify else []
     for words in damaged:
         output.tell(f"damaged: {words}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +12,7 @@ from sitemap_harvest.config.settings import MODES
 from sitemap_harvest.config.targets import parse_targets
 from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.dates import DateRange
+from sitemap_harvest.discovery.well_known import robots_of
 from sitemap_harvest.errors import ArgumentError, there_is_no
 from sitemap_harvest.filters import PARTS, Filters
 from sitemap_harvest.model import (
@@ -228,6 +229,16 @@ class RunConfig:
     def is_offline(self) -> bool:
         """Whether a folder or an archive replaces the network."""
         return self.root is not None or self.replay is not None
+
+    @property
+    def sites(self) -> dict[str, bool]:
+        """The sites that are read from the network or an archive, each with whether the user named only its host."""
+        return {one.root: one.is_bare for one in self.candidates if one.site_root} if self.root is None else {}
+
+    def with_names(self, names: Mapping[str, str]) -> Self:
+        """Return the configuration with other *names* of some sites, by name."""
+        candidates = [robots_of(names[one.root]) if one.root in names else one for one in self.candidates]
+        return replace(self, candidates=tuple(candidates))
 
     @property
     def audits(self) -> bool:

@@ -13,13 +13,13 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from sitemap_harvest.archive.files import is_archive
 from sitemap_harvest.config.site_lists import are_several, entries, host_in, text_of, without_typo
 from sitemap_harvest.discovery.candidate import Candidate
-from sitemap_harvest.discovery.well_known import robots_of
+from sitemap_harvest.discovery.well_known import robots_of, scheme_twin
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.redact import without_login
 from sitemap_harvest.urls import WHITESPACE, site_of, user_of, without_user
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _DOCUMENT = re.compile(r"/[^?#]*\.(?:xml|gz|txt|rss|atom|json)(?:[?#]|$)", re.IGNORECASE)
 _CUT_SCHEME = re.compile(r"https?(?::|//)", re.IGNORECASE)
@@ -79,7 +79,7 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
     invalid name and, if *needs_target*, if there is no target.
     """
     logins = Credentials()
-    sites = [_site("site", site, logins) for site in _parts(arguments, "site")]
+    sites = [(_site("site", site, logins), _is_bare(site)) for site in _parts(arguments, "site")]
     files, root = arguments.get("sites", []), arguments.get("root")
     files = files if isinstance(files, list) else [files]
     listed, no_sites = [], []
@@ -87,7 +87,7 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
         sites_of_file, others = _listed_sites(file, logins)
         listed += sites_of_file
         no_sites += others
-    candidates = [robots_of(site) for site in dict.fromkeys([*sites, *listed])]
+    candidates = [robots_of(site, is_bare=is_bare) for site, is_bare in _distinct([*sites, *listed]).items()]
     sitemaps = [document_address(name, logins) for name in _parts(arguments, "sitemap")]
     candidates += [Candidate(url=url, root=url) for url in dict.fromkeys(sitemaps)]
     if not candidates and needs_target:
@@ -112,7 +112,7 @@ def parse_targets(arguments: Mapping[str, Any], *, needs_target: bool = True) ->
         raise ArgumentError("root", root, "used with a site", message=message)
     if files or sitemaps or len(_parts(arguments, "site")) != 1:
         raise ArgumentError("root", root, "used with exactly one site=, which the folder replaces")
-    return {**targets, "root": path.resolve(), "only_site": sites[0]}
+    return {**targets, "root": path.resolve(), "only_site": sites[0][0]}
 
 
 def document_address(name: str, logins: Credentials) -> str:
@@ -161,6 +161,25 @@ def _hint(name: str, text: str) -> str:
     return f"; {_ESCAPES}" if "@" in text else ""
 
 
+def _is_bare(value: object) -> bool:
+    """Whether *value*, the name of a site, is only a host; a login is for https."""
+    return "://" not in (text := str(value)) and "@" not in text
+
+
+def _distinct(sites: Sequence[tuple[str, bool]]) -> dict[str, bool]:
+    """Return the different *sites*, each with whether it was only named by its host.
+
+    Such a host is the https site, unless another name gives only the address of the host with http.
+    """
+    addresses = {site for site, is_bare in sites if not is_bare}
+    found: dict[str, bool] = {}
+    for site, is_bare in sites:
+        is_plain = is_bare and site not in addresses and scheme_twin(site) in addresses
+        name = scheme_twin(site) if is_plain else site
+        found[name] = name not in addresses
+    return found
+
+
 def _has_port_in_range(site: str) -> bool:
     try:
         return urlsplit(site).port != 0
@@ -168,7 +187,8 @@ def _has_port_in_range(site: str) -> bool:
         return False
 
 
-def _listed_sites(path: str, logins: Credentials) -> tuple[list[str], list[tuple[str, str]]]:
+def _listed_sites(path: str, logins: Credentials) -> tuple[list[tuple[str, bool]], list[tuple[str, str]]]:
+    """Return the sites in the file *path*, each with whether it is a bare host; and the other lines with the reason."""
     try:
         text = text_of(path)
     except OSError as error:
@@ -178,7 +198,7 @@ def _listed_sites(path: str, logins: Credentials) -> tuple[list[str], list[tuple
     sites, no_sites = [], []
     for number, entry in entries(text):
         try:
-            sites.append(_site("sites", entry, logins))
+            sites.append((_site("sites", entry, logins), _is_bare(entry)))
         except ArgumentError as error:
             why = error.accepted.removeprefix(_ONE_SITE)
             why = f": {error}" if error.value is None else f" is not a site{why}"

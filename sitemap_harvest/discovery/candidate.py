@@ -25,6 +25,8 @@ class Candidate:
     depth: int = 0
     site_root: bool = False
     """Whether this is the robots.txt that starts the harvest of a site, or a variant of it."""
+    is_bare: bool = False
+    """Whether the user named the site without a scheme."""
     lastmod: datetime | None = None
     lastmod_text: str | None = None
     attempt: int = 0

@@ -177,7 +177,9 @@ class SiteState:
 
     def copy_shared(self) -> None:
         """Copy the results of the documents that were read for other roots."""
+        robots = {document_key(url) for candidate, url in self.shared_documents if candidate.site_root}
         for key, owner in self.shared.items():
+            self.has_other_robots |= key in robots and key not in self.provenance.flawed
             if key in self.provenance.listing:
                 self.shared_from = owner
             elif evidence := self.provenance.flawed.get(key):

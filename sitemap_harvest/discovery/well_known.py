@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.discovery.candidate import Candidate
 from sitemap_harvest.model import FoundBy
-from sitemap_harvest.urls import host_of
+from sitemap_harvest.urls import host_of, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,9 +51,9 @@ PAGES = ("/sitemap", "/sitemap.html", "/site-map", "/html-sitemap")
 _MOST_IN_A_ROW = 3  # consecutive blocks or failures: a firewall that blocked three requests also blocks the twentieth
 
 
-def robots_of(site: str) -> Candidate:
+def robots_of(site: str, *, is_bare: bool = False) -> Candidate:
     """Return the first candidate of the harvest of *site* (scheme and host): its robots.txt."""
-    return Candidate(url=f"{site}/robots.txt", root=site, site_root=True)
+    return Candidate(url=f"{site}/robots.txt", root=site, site_root=True, is_bare=is_bare)
 
 
 def search(site: SiteState) -> Iterator[Candidate]:
@@ -81,11 +81,18 @@ def search(site: SiteState) -> Iterator[Candidate]:
 def variants(site: str) -> tuple[str, ...]:
     """Return other possible origins of *site*: with the other scheme, and with or without ``www.``."""
     scheme, _, netloc = site.partition("://")
-    other = "http" if scheme == "https" else "https"
+    other = scheme_twin(site)
     if ":" in netloc or not _is_name(netloc):
-        return (f"{other}://{netloc}",)
+        return (other,)
     twin = netloc.removeprefix("www.") if netloc.startswith("www.") else f"www.{netloc}"
-    return f"{other}://{netloc}", f"{scheme}://{twin}", f"{other}://{twin}"
+    return other, f"{scheme}://{twin}", f"{other.partition(':')[0]}://{twin}"
+
+
+def scheme_twin(site: str) -> str:
+    """Return *site* with ``https`` in place of ``http``, or the reverse."""
+    scheme, _, netloc = site.partition("://")
+    twin = f"{'http' if scheme == 'https' else 'https'}://{netloc}"
+    return site_of(twin) or twin
 
 
 def _is_name(host: str) -> bool:

@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 _CHECKPOINT_DOCUMENTS = 500
 _CHECKPOINT_SECONDS = 30
 _LOOK_SECONDS = 1.0
+_FEW_NAMES = 5
 _LONG = timedelta(days=1)
 _MOST_ROWS = 100_000  # buffered in memory, over all sites
 _ALSO_COUNTED = ("newly_known", "retracted", "pending")
@@ -66,12 +67,20 @@ class SnapshotSession:
         run when the store cannot be written any more. *delivery* delivers the changes to
         the named consumer, if there is one.
         """
-        self._config = config
         self._options = options
         self._count = count
         self._fail = fail
         self.delivery = delivery
         self.store: Store = open_store(store, create=True)
+        names = self.store.renamed(config.sites)
+        for site, name in list(names.items())[:_FEW_NAMES]:
+            logger.warning(
+                "%s is stored as %s, and continues its history", site, name, extra=fields("renamed", site=name)
+            )
+        if len(names) > _FEW_NAMES:
+            logger.warning("%s more are stored with the other scheme", counted(len(names) - _FEW_NAMES, "site"))
+        self.config = self._config = config = config.with_names(names)
+        """The configuration, with the names that the sites have in the store."""
         if config.baseline is not None and len(config.candidates) == 1:  # otherwise a log line reports it
             self.store.history(config.candidates[0].root).at(config.baseline, now=started_at)
         self._started_at = started_at
@@ -322,6 +331,7 @@ class SnapshotSession:
             started_at=site.started_at,
             ended_at=now,
             baseline=writer.before.run.id if writer.before is not None else None,
+            base=result.base,
             rows=writer.rows,
             result=result.result,
             reason=result.reason,

@@ -88,6 +88,8 @@ class Harvest(RunState):
                 self.summary.since = f"the cursor of {config.consumer}"
             self.options = HarvestSettings.from_settings(self._crawler.settings)
             self.session = prepare(self._spider, self, config, sites=self._given.ours.get("sites"))
+            if self.session is not None:
+                config = self.config = self.session.config
         except HarvestError as error:
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:

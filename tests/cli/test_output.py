@@ -18,6 +18,7 @@ from sitemap_harvest.cli import output
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats.decompressors import zstd
 from sitemap_harvest.integration.default_settings import FEED_EXPORTERS
+from tests.snapshots.store.making import SITE, Making, locs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,3 +192,22 @@ def test_text_ends_with_one_line_feed(name: str, batches: int, tmp_path: Path) -
     text = path.read_bytes()
     assert text == (text.rstrip(b"\r\n") + (b"\r\n" if name == "csv" else b"\n") if text else b"")
     assert text or name == "jsonl" or (name in {"csv", "tsv"} and not batches)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        pytest.param("https://a.example", "", id="as-stored"),
+        pytest.param("https://A.example/", "", id="written-otherwise"),
+        pytest.param("a.example", "", id="only-the-host"),
+        pytest.param("http://a.example", "http://a.example is stored as https://a.example\n", id="other-scheme"),
+        pytest.param("www.a.example", "www.a.example is stored as https://a.example\n", id="read-there"),
+    ],
+)
+def test_a_site_with_another_name_in_the_store_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, told: str
+) -> None:
+    making = Making(tmp_path)
+    making.run({f"{SITE}/s.xml": locs(1)}, base="https://www.a.example")
+    assert output.stored_site(making.store, name).site == SITE
+    assert capsys.readouterr().err == told

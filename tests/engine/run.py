@@ -91,7 +91,8 @@ def harvest(
 
     *last*: the URL of the document after whose response the run is interrupted.
     """
-    config, options = RunConfig.of(arguments), options or HarvestSettings()
+    config = RunConfig.of(arguments) if session is None else session.config
+    options = options or HarvestSettings()
     result = result or Result()
     parts = RunParts(
         config=config,

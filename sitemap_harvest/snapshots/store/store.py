@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import DateRange, read_age, read_date
+from sitemap_harvest.discovery.well_known import scheme_twin
 from sitemap_harvest.display import SHOWN_ROWS, short, summary_as_html, table_as_html
 from sitemap_harvest.errors import InvalidRunError, StoreError
 from sitemap_harvest.model.run import is_run_id
@@ -65,6 +66,8 @@ class Run:
     ended_at: datetime
     baseline: str | None = None
     """The previous run, which its ``changes`` are relative to; ``None`` if it is the first."""
+    base: str | None = None
+    """The address at which the site responded, such as ``http://a.example``; ``None``: at none, or it is a document."""
     rows: int = 0
     """Rows that no earlier run had stored."""
     documents: int = 0
@@ -251,16 +254,39 @@ class Store:
     def site(self, name: str) -> History:
         """Return the history of the site *name*: as given to the run, or without ``https://`` or ``http://``.
 
-        Raises :exc:`StoreError` if there is none.
+        If there is none, return the only one of a site that was read at this address, or of the same host with the
+        other scheme. Raises :exc:`StoreError` if there is none, or if there are several.
         """
-        for site in dict.fromkeys(
-            [name, *(site_of(f"{scheme}{name}") or name for scheme in ("", "https://", "http://"))]
-        ):
+        names = dict.fromkeys([name, *(site_of(f"{scheme}{name}") or name for scheme in ("", "https://", "http://"))])
+        for site in names:
             if (history := self.history(site)).runs:
                 return history
-        known = self.sites()
+        histories = self.histories()
+        read_there = [one for one in histories if any(run.base in names for run in one.runs)]
+        twins = {scheme_twin(site) for site in names}
+        if len(found := read_there or [one for one in histories if one.site in twins]) == 1:
+            return found[0]
+        known = [one.site for one in found or histories]
         hint = f", only of {', '.join(known[:5])}{' and more' if len(known) > 5 else ''}" if known else ""
         raise StoreError(f"{name}: the store has no snapshot of this site{hint}")
+
+    def renamed(self, sites: Mapping[str, bool]) -> dict[str, str]:
+        """Return the names that those of *sites* have in the store which are stored with the other scheme.
+
+        The values of *sites* say whether the user named only the host. A site with a history of its own keeps its
+        name, as does one that is named with both schemes. An address with a scheme has the other
+        name only if a run has read the site there.
+        """
+        folders = {*(self.folder / _SITES).names()}
+        found = {}
+        for site, is_bare in sites.items() if folders else ():
+            twin = scheme_twin(site)
+            if twin in sites or folder_name(twin) not in folders or folder_name(site) in folders:
+                continue
+            runs = self.history(twin).runs
+            if runs and (is_bare or any(run.base == site for run in runs)):
+                found[site] = twin
+        return found
 
     def latest(self, site: str) -> Snapshot:
         """Return the last snapshot of *site*. Raises :exc:`StoreError` if there is none."""

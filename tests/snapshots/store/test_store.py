@@ -46,6 +46,73 @@ def test_an_unknown_site_is_an_error_that_lists_the_known_ones(made):
         made.store.site("d.example")
 
 
+@pytest.mark.parametrize(
+    ("name", "site"),
+    [
+        pytest.param("http://a.example", "https://a.example", id="the-only-scheme"),
+        pytest.param("http://b.example", "https://b.example", id="read-there"),
+        pytest.param("http://www.c.example/", "https://c.example", id="read-at-www"),
+        pytest.param("www.c.example", "https://c.example", id="read-at-www-without-scheme"),
+        pytest.param("https://d.example", "http://d.example", id="moved-to-https"),
+        pytest.param("http://e.example", "http://e.example", id="its-own-history"),
+        pytest.param("e.example", "https://e.example", id="https-comes-first"),
+        pytest.param("http://f.example:8080", "https://f.example:8080", id="port"),
+        pytest.param("http://g.example", "https://h.example", id="read-there-before-other-scheme"),
+        pytest.param("http://f.example", None, id="other-port"),
+        pytest.param("http://www.a.example", None, id="never-read-there"),
+        pytest.param("http://i.example", None, id="two-were-read-there"),
+    ],
+)
+def test_a_site_is_found_by_its_other_addresses_if_only_one_matches(tmp_path, name, site):
+    making = Making(tmp_path)
+    for stored, base in (
+        ("https://a.example", "https://a.example"),
+        ("https://b.example", "http://b.example"),
+        ("https://c.example", "http://www.c.example"),
+        ("http://d.example", "https://d.example"),
+        ("https://e.example", "http://e.example"),
+        ("http://e.example", "http://e.example"),
+        ("https://f.example:8080", "http://f.example:8080"),
+        ("https://g.example", "https://g.example"),
+        ("https://h.example", "http://g.example"),
+        ("https://i.example", "http://i.example"),
+        ("https://www.i.example", "http://i.example"),
+    ):
+        making.run({f"{base}/s.xml": locs(2)}, site=stored, base=base)
+    if site is None:
+        with pytest.raises(StoreError, match="the store has no snapshot of this site, only of"):
+            making.store.site(name)
+    else:
+        assert making.store.site(name).site == site
+
+
+@pytest.mark.parametrize(
+    ("sites", "renamed"),
+    [
+        pytest.param({"http://a.example": False}, {}, id="not-read-there"),
+        pytest.param({"http://a.example": True}, {"http://a.example": "https://a.example"}, id="only-the-host"),
+        pytest.param({"http://b.example": False}, {"http://b.example": "https://b.example"}, id="read-there-once"),
+        pytest.param({"http://b.example": False, "https://b.example": False}, {}, id="both-are-named"),
+        pytest.param({"https://d.example": True}, {"https://d.example": "http://d.example"}, id="http-is-stored"),
+        pytest.param({"https://d.example": False}, {}, id="http-is-stored-and-https-named"),
+        pytest.param({"http://e.example": False, "https://e.example": True}, {}, id="own-histories"),
+        pytest.param({"https://x.example": True, "http://www.b.example": False}, {}, id="unknown"),
+    ],
+)
+def test_a_site_has_the_name_of_its_only_history(tmp_path, sites, renamed):
+    making = Making(tmp_path)
+    for stored, *bases in (
+        ("https://a.example", "https://a.example"),
+        ("https://b.example", "http://b.example", "https://b.example"),
+        ("http://d.example", "http://d.example", None),
+        ("https://e.example", "http://e.example"),
+        ("http://e.example", "http://e.example"),
+    ):
+        for base in bases:
+            making.run({f"{base}/s.xml": locs(2)}, site=stored, base=base)
+    assert making.store.renamed(sites) == renamed
+
+
 def test_each_site_has_its_own_folder_with_a_readable_name():
     names = [folder_name(f"https://a.example/{'x' * 200}{end}") for end in ("", "/", "?", "1", "2", "/..", "\\")]
     assert len(set(names)) == len(names)
