@@ -226,6 +226,8 @@ class Results:
         for changes in found:
             with changes:
                 self._summary.add_changes(changes.summary)
+                if changes.summary.baseline is None:
+                    self._summary.add_without_baseline(session.targets_alike(site.root))
                 if "changes" in self._config.emit:
                     for batch in changes.batches():
                         yield from self._as_wanted(batch)

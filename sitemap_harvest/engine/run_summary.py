@@ -28,7 +28,7 @@ from sitemap_harvest.model.run import FailedDocument, FailedSite, KeptSnapshot
 from sitemap_harvest.urls import document_key, host_of, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sitemap_harvest.model import ChangeSummary, Evidence, SiteRecord, StaleSitemap
 
@@ -45,7 +45,7 @@ _RESULT_WORDS = {
     SiteResult.UNFINISHED: "the search is unfinished.",
 }
 _MOST_LISTED = 50  # sites and snapshots in the closing record; the records (emit) have all of them
-_MAX_PAGES = 3  # named by mistake
+_MAX_PAGES = 3  # named by mistake, or under another name
 _MAX_NOTES = 10  # reasons shown; the document records have all of them
 
 
@@ -128,6 +128,10 @@ class Summary:
     """The baseline, as text."""
     first_snapshots: int = 0
     """Sites without an earlier snapshot."""
+    without_baseline: int = 0
+    """Sites with earlier snapshots, none of which is the baseline."""
+    alike: list[str] = field(default_factory=list)
+    """The first few other targets on the hosts of first snapshots that the store has snapshots of."""
     stored: int = 0
     """Snapshots that were stored."""
     other_ids: int = 0
@@ -256,14 +260,22 @@ class Summary:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
 
     def add_changes(self, changes: ChangeSummary) -> None:
-        """Count the changes of one site, here and in the stats."""
+        """Count the changes of one site since its baseline, if it has one, here and in the stats."""
         if changes.baseline is None:
-            self.first_snapshots += 1
             return
         for name, count in changes.counts.items():
             self.changes[name] += count
             if count:
                 self.count(f"sitemap_harvest/changes/{name.replace(' ', '_')}", count)
+
+    def add_without_baseline(self, alike: Sequence[str] | None) -> None:
+        """Count a snapshot without a baseline: the first one, unless *alike* is ``None``.
+
+        *alike*: other targets on the same host that have snapshots.
+        """
+        self.first_snapshots += alike is not None
+        self.without_baseline += alike is None
+        self.alike = [*dict.fromkeys([*self.alike, *(alike or ())])][:_MAX_PAGES]
 
     def add_site(self, record: SiteRecord, *, is_wanted: bool = False) -> None:
         """Count *record*, here and in the stats. Invalid lines of a file of sites were logged at the start.
@@ -378,7 +390,11 @@ class Summary:
             if self.unread_documents:
                 words.append(unread_in_words(self.unread_documents))
         if self.first_snapshots:
-            words.append(f"{counted(self.first_snapshots, 'first snapshot')}: nothing to compare with")
+            first = f"{counted(self.first_snapshots, 'first snapshot')}: nothing to compare with"
+            hint = f" (the store has snapshots of {', '.join(self.alike)}: to compare with them, give the same target)"
+            words.append(f"{first}{hint if self.alike else ''}")
+        if self.without_baseline:
+            words.append(f"{counted(self.without_baseline, 'snapshot')} without a baseline: nothing to compare with")
         return "; ".join(words)
 
     def how_to_search(self) -> str:

@@ -16,7 +16,7 @@ from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome, counted, is_read_separately
-from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store
+from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store, sites_alike
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _CHECKPOINT_SECONDS = 30
 _LOOK_SECONDS = 1.0
 _FEW_NAMES = 5
 _LONG = timedelta(days=1)
+_MOST_LOOKED_UP = 10  # first snapshots: each time, the names of all sites in the store are listed
 _MOST_ROWS = 100_000  # buffered in memory, over all sites
 _ALSO_COUNTED = ("newly_known", "retracted", "pending")
 _NOT_REQUESTED = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
@@ -90,6 +91,7 @@ class SnapshotSession:
         self.sites: dict[str, SiteSnapshot] = {}
         """The open sites, by root."""
         self._begun: set[str] = set()
+        self._most_looked_up = _MOST_LOOKED_UP
         self._damaged: set[str] = set()
         """Sites whose killed run cannot be resumed."""
         self._has_told = False  # of a site without a killed run
@@ -310,6 +312,21 @@ class SnapshotSession:
             if not found or self._config.probe is None:  # a probe needs the lock, and releases it
                 self.release(root)
         return found
+
+    def targets_alike(self, root: str) -> list[str] | None:
+        """Return the other targets on the host of *root* that have snapshots of earlier runs, for a first snapshot.
+
+        ``None`` if *root* itself has earlier ones, none of which is the baseline.
+        """
+        try:
+            if self._config.baseline is not None and len(self.store.history(root).runs) > 1:
+                return None
+            found = sites_alike(self.store, root) if self._most_looked_up else []
+        except (*WRITE_ERRORS, StoreError) as error:
+            logger.debug("The names in the store cannot be read: %s", error)
+            return []
+        self._most_looked_up -= bool(self._most_looked_up)
+        return [one for one in found if all(one != candidate.root for candidate in self._config.candidates)]
 
     def _not_stored(self, root: str, error: Exception) -> None:
         is_known = isinstance(error, StoreError)

@@ -437,6 +437,27 @@ def test_nothing_has_changed_only_if_everything_was_read(sites: list[ChangeSumma
     assert summary.has_failed is any(changes.unread for changes in sites)
 
 
+@pytest.mark.parametrize(
+    ("alike", "words"),
+    [
+        pytest.param([[]], "1 first snapshot: nothing to compare with", id="first"),
+        pytest.param(
+            [["https://a.example/s.xml", "http://a.example"], [], ["http://a.example", "http://b.example", "http://c"]],
+            "3 first snapshots: nothing to compare with (the store has snapshots of https://a.example/s.xml, "
+            "http://a.example, http://b.example: to compare with them, give the same target)",
+            id="under-another-name",
+        ),
+        pytest.param([None], "1 snapshot without a baseline: nothing to compare with", id="before-the-first"),
+    ],
+)
+def test_a_snapshot_without_a_baseline_says_why(alike: list[list[str] | None], words: str) -> None:
+    summary = Summary(urls=1)
+    for one in alike:
+        summary.add_changes(ChangeSummary(site="https://a.example", run="2"))
+        summary.add_without_baseline(one)
+    assert summary.changes_in_words() == words
+
+
 def test_documents_that_are_gone_or_empty_are_named_after_the_changes() -> None:
     robots = LeftSitemap(url="https://a.example/robots.txt", reason="the document was absent in 3 runs")
     left = (robots, LeftSitemap(url="https://a.example/s.xml", reason="the document was absent in 3 runs"))

@@ -33,6 +33,19 @@ def test_the_first_run_has_no_baseline_and_the_second_no_changes(serve, keep):
     assert [run.urls for run in keep.store.site(site.url).runs] == [4, 4]
 
 
+def test_a_first_snapshot_names_other_targets_on_its_host(serve, crawl, tmp_path):
+    site = serve({**SITE, "/robots.txt": robots("/1.xml")})
+    other = serve(SITE, host="127.0.0.2")
+    by_sitemap = crawl(sitemap=f"{site.url}/1.xml {other.url}/1.xml", store=tmp_path / "snapshots")
+    assert "2 first snapshots: nothing to compare with\n" in by_sitemap.log
+    both = {"site": site.url, "sitemap": f"{site.url}/2.xml", "store": tmp_path / "snapshots"}
+    hint = f"(the store has snapshots of {site.url}/1.xml: to compare with them, give the same target)"
+    assert f"2 first snapshots: nothing to compare with {hint}\n" in crawl(**both).log
+    assert "first snapshot" not in crawl(**both).log
+    early = crawl(**both, baseline="2020-01-01").log
+    assert "; 2 snapshots without a baseline: nothing to compare with\n" in early
+
+
 @pytest.mark.parametrize(
     "change",
     [

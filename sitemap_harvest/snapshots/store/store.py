@@ -33,7 +33,7 @@ from sitemap_harvest.model.run import is_run_id
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
 from sitemap_harvest.snapshots.store.storage import Folder, shown
 from sitemap_harvest.snapshots.store.tables import SCHEMAS, StoredFile, read_table
-from sitemap_harvest.urls import site_of
+from sitemap_harvest.urls import host_of, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -50,6 +50,7 @@ RUNS = "runs"
 _STORE = "store.json"
 _SITE = "site.json"
 _SITES = "sites"
+_SCHEMES, _WWW = ("https", "http"), ("", "www.")
 _READ_TWICE = frozenset({"row_ranges", "references"})
 _EMPTY = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
 _SMALL_ROWS = 100  # of a file that is held in memory while its site is open: some 10 KB
@@ -231,10 +232,7 @@ class Store:
 
     def iter_histories(self) -> Iterator[History]:
         """Yield the histories of all sites, by the names of their folders; some may have no runs."""
-        for name in (self.folder / _SITES).names():
-            folder = self.folder / _SITES / name
-            if data := folder.read(_SITE):
-                yield History(json.loads(data)["site"], folder)
+        yield from _histories(self.folder / _SITES)
 
     def query(self, sql: str, *, at: str = "latest", site: str | None = None) -> pa.Table:
         """Return the result of *sql*, one SELECT statement over the views. Raises :exc:`StoreError`.
@@ -296,6 +294,25 @@ class Store:
         """Create the folder for the first run of a site."""
         if history.folder.size(_SITE) is None:
             history.folder.put(_SITE, json.dumps({"site": history.site}, ensure_ascii=False).encode())
+
+
+def sites_alike(store: Store, site: str) -> list[str]:
+    """Return the other sites with a snapshot, and documents, on the host of *site*, with or without ``www.``."""
+    host = _host_of(site)
+    begin = [folder_name(f"{scheme}://{www}{host}").rpartition("-")[0] for scheme in _SCHEMES for www in _WWW]
+    found = _histories(store.folder / _SITES, tuple(begin)) if host else ()
+    return sorted(one.site for one in found if one.site != site and _host_of(one.site) == host and one.runs)
+
+
+def _host_of(site: str) -> str:
+    return host_of(site).removeprefix("www.")
+
+
+def _histories(sites: Folder, begin: tuple[str, ...] = ("",)) -> Iterator[History]:
+    """Yield the histories of the *sites* whose folder names begin with one of these texts."""
+    for name in sites.names():
+        if name.lower().startswith(begin) and (data := (sites / name).read(_SITE)):
+            yield History(json.loads(data)["site"], sites / name)
 
 
 def folder_name(site: str) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_harvest.errors import StoreError
-from sitemap_harvest.snapshots.store.store import folder_name
+from sitemap_harvest.snapshots.store.store import folder_name, sites_alike
 from tests.snapshots.store.making import SITE, Making, locs
 
 OTHERS = ["https://b.example", "https://b.example/deep/sitemap.xml", "https://münchen.example", "http://c.example:8080"]
@@ -111,6 +111,22 @@ def test_a_site_has_the_name_of_its_only_history(tmp_path, sites, renamed):
         for base in bases:
             making.run({f"{base}/s.xml": locs(2)}, site=stored, base=base)
     assert making.store.renamed(sites) == renamed
+
+
+@pytest.mark.parametrize(
+    ("site", "alike"),
+    [
+        pytest.param("https://b.example/deep/sitemap.xml", ["https://b.example"], id="document"),
+        pytest.param("http://www.b.example", OTHERS[:2], id="scheme-and-www"),
+        pytest.param("https://MÜNCHEN.example/s.xml", ["https://münchen.example"], id="unicode"),
+        pytest.param("https://c.example", [], id="port"),
+        pytest.param("https://b.example.example", [], id="longer-host"),
+        pytest.param("file:///b.example/s.xml", [], id="file"),
+    ],
+)
+def test_other_targets_on_a_host(made, site, alike):
+    made.begin("https://b.example/begun.xml")
+    assert sites_alike(made.store, site) == alike
 
 
 def test_each_site_has_its_own_folder_with_a_readable_name():
