@@ -355,6 +355,33 @@ def test_a_date_that_goes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rule", "before", "after"),
+    [
+        pytest.param("lastmod/goes-back", dated(DAY), dated("2026-10-07"), id="goes-back"),
+        pytest.param("lastmod/silent-change", pictured(DAY, "a"), pictured(DAY, "b"), id="silent-change"),
+    ],
+)
+def test_a_url_that_has_changed_counts_once(
+    rule: str, before: list[UrlEntry], after: list[UrlEntry], tmp_path: Path
+) -> None:
+    def listed(entries: list[UrlEntry]) -> dict[str, list[UrlEntry]]:
+        repeated = [dataclasses.replace(one, position=at + 1) for at, one in enumerate(entries * 3)]
+        return {
+            SITEMAP: repeated,
+            f"{SITE}/t.xml": [dataclasses.replace(one, sitemap=f"{SITE}/t.xml") for one in entries],
+        }
+
+    (finding,) = found(tmp_path, rule, listed(before), listed(after))
+    assert (finding.sitemap, finding.count, [one.position for one in finding.samples]) == (SITEMAP, 1, [1])
+
+
+def test_only_the_first_entry_of_a_url_is_compared_with_the_run_before(tmp_path: Path) -> None:
+    first, second = dated("2026-10-12", "2026-10-07")
+    twice = [first, dataclasses.replace(second, loc=first.loc, key=first.key, position=2)]
+    assert found(tmp_path, "lastmod/goes-back", {SITEMAP: dated(DAY)}, {SITEMAP: twice}) == []
+
+
+@pytest.mark.parametrize(
     ("before", "after"),
     [
         pytest.param(TIME, DAY, id="the same day"),

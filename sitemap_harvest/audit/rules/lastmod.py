@@ -9,6 +9,8 @@ _NO_NEWS = "sitemap not in (from news_sitemaps)"
 _HAS_TIME = "lastmod_precision in ('minute', 'second', 'fraction')"
 _READ_AT = "coalesce(read_at, fetched_at)"
 _LATEST = "(select max(run) from runs)"
+_FIRST = "qualify row_number() over (partition by u.sitemap, u.key order by u.position) = 1"
+"""Of repeated entries in a sitemap, only the first one: it is the one that changes compare."""
 _ZONES = "interval 14 hours"  # the largest offset of a time zone: a date without one may be off by as much
 
 
@@ -230,7 +232,8 @@ def silent_change() -> str:
 
     A page whose images, videos or article have changed was changed itself. Search engines
     that rely on ``lastmod`` do not crawl it again. An entry counts if its date is before
-    the last run. If 20 entries or more, and more than half of the sitemap, have changed at
+    the last run; a URL counts once: by its first entry, in the first sitemap in which it
+    has changed. If 20 entries or more, and more than half of the sitemap, have changed at
     once, their images were likely moved to another host, and no entry counts.
 
     Fix: Update ``lastmod`` with each significant change of the page.
@@ -240,11 +243,13 @@ def silent_change() -> str:
             select *, count(*) over (partition by sitemap) as together from changes
             where run = {_LATEST} and kind = 'changed' and sitemap_before is null
                 and not list_contains(fields, 'lastmod') and list_has_any(fields, ['images', 'videos', 'news'])
+        ), compared as (
+            select u.*, together, fields, baseline
+            from sitemap_urls u join silent s on s.sitemap = u.sitemap and s.key = u.key {_FIRST}
         ), found as (
-            select u.sitemap, u.loc, u.position, together, array_to_string(fields, ', ') as value
-            from sitemap_urls u join silent s on s.sitemap = u.sitemap and s.key = u.key
-            join runs on runs.run = s.baseline
-            where u.kind = 'sitemap' and period_end(u.lastmod, u.lastmod_precision) + {_ZONES} < runs.started_at
+            select sitemap, loc, position, together, array_to_string(fields, ', ') as value
+            from compared join runs on runs.run = compared.baseline
+            where kind = 'sitemap' and period_end(lastmod, lastmod_precision) + {_ZONES} < runs.started_at
         ), sizes as (
             select sitemap, count(*) as entries from sitemap_urls group by 1
         )
@@ -264,7 +269,8 @@ def goes_back() -> str:
 
     The date of a last change can only become later. An older version of the site or of
     the sitemap was published, or servers give different dates. A date that was in the
-    future may be corrected, and a date may lose its time.
+    future may be corrected, and a date may lose its time. A URL counts once: by its first
+    entry, in the first sitemap in which it has changed.
 
     Fix: Check that the current sitemap is published, and that all servers have the same one.
     """
@@ -272,12 +278,14 @@ def goes_back() -> str:
         with moved as (
             select *, try_cast(before['lastmod'] as timestamptz) as earlier from changes
             where run = {_LATEST} and kind = 'changed' and sitemap_before is null and list_contains(fields, 'lastmod')
+        ), compared as (
+            select u.*, earlier, before, baseline
+            from sitemap_urls u join moved on moved.sitemap = u.sitemap and moved.key = u.key {_FIRST}
         )
-        select u.sitemap, u.loc, u.position,
+        select sitemap, loc, position,
             lastmod_text || ' instead of ' || replace(before['lastmod'], 'T00:00:00+00:00', '') as value
-        from sitemap_urls u join moved on moved.sitemap = u.sitemap and moved.key = u.key
-        join runs on runs.run = moved.baseline
-        where u.kind = 'sitemap' and period_end(u.lastmod, u.lastmod_precision) + {_ZONES} < earlier
+        from compared join runs on runs.run = compared.baseline
+        where kind = 'sitemap' and period_end(lastmod, lastmod_precision) + {_ZONES} < earlier
             and earlier < runs.ended_at + interval 1 day
     """  # noqa: S608 - our own conditions
 
