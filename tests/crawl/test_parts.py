@@ -439,6 +439,34 @@ class TestExporters:
         assert "items with the columns loc, key are left out" in record.message
 
     @pytest.mark.quick
+    def test_parquet_holds_the_kind_of_the_first_item_of_a_project(self, caplog):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file)
+        exporter.start_exporting()
+        for page in ("a", "b"):
+            exporter.export_item({"url": page, "title": page})
+            exporter.export_item(UrlEntry(loc=page, key="k", site="s", sitemap="m", position=1))
+        exporter.export_item({"url": "c", "price": 1})
+        exporter.finish_exporting()
+        assert pq.read_table(io.BytesIO(file.getvalue())).to_pylist() == [
+            {"url": "a", "title": "a", "price": None},
+            {"url": "b", "title": "b", "price": None},
+            {"url": "c", "title": None, "price": 1},
+        ]
+        (record,) = caplog.records
+        assert "This one has the columns url, title; items with the columns loc," in record.message
+
+    @pytest.mark.quick
+    def test_parquet_takes_rows_that_a_pipeline_made_dictionaries_for_the_same_kind(self):
+        file = io.BytesIO()
+        exporter = ParquetExporter(file)
+        exporter.start_exporting()
+        exporter.export_item({"loc": "a", "sitemap": "m", "position": 1})
+        exporter.export_item(UrlEntry(loc="b", key="k", site="s", sitemap="m", position=2))
+        exporter.finish_exporting()
+        assert sorted(pq.read_table(io.BytesIO(file.getvalue()))["loc"].to_pylist()) == ["a", "b"]
+
+    @pytest.mark.quick
     def test_parquet_without_a_row_has_the_requested_columns(self):
         file = io.BytesIO()
         exporter = ParquetExporter(file, fields_to_export={"loc": "address", "nothing": "nothing"})

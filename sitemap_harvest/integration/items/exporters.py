@@ -448,7 +448,9 @@ class ParquetExporter(TypedExporter):
             for name, out in self._names(batch).items()
         ]
         made = pa.RecordBatch.from_arrays(list(columns.values()), schema=pa.schema(fields, metadata=schema.metadata))
-        if self._writer is not None and made.schema != self._schema and type(batch) is not self._kind:
+        is_other = self._writer is not None and made.schema != self._schema and type(batch) is not self._kind
+        first = self._others[0] if self._others and self._writer is None else None  # the file is of its kind
+        if is_other or (first and not _fits(first, made.schema)):
             self._leave_out(batch, made.schema.names)
         else:
             self._keep(made, type(batch))
@@ -478,7 +480,7 @@ class ParquetExporter(TypedExporter):
             logger.error(
                 "A Parquet file can hold only one kind of item. This one has the columns %s; items with the columns %s "
                 "are left out: give each kind its own feed with item_classes",
-                ", ".join(self._schema.names if self._writer else ()),
+                ", ".join(self._schema.names if self._writer else self._others[0]),
                 ", ".join(columns),
             )
 
@@ -540,11 +542,16 @@ class ParquetExporter(TypedExporter):
 
     def _fitting(self, items: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
         """Return the *items* that fit *schema*; others are of another kind, or lack a value."""
-        needed = [field.name for field in schema if not field.nullable]
         fitting = []
         for item in items:
-            if item.keys() & set(schema.names) and all(item.get(name) is not None for name in needed):
+            if _fits(item, schema):
                 fitting.append(item)
             else:
                 self._leave_out(item, item)
         return fitting
+
+
+def _fits(item: Mapping[str, Any], schema: pa.Schema) -> bool:
+    """Whether *item* is of the kind of *schema*: it has a field of it, and all that must have a value."""
+    needed = [field.name for field in schema if not field.nullable]
+    return bool(item.keys() & set(schema.names)) and all(item.get(name) is not None for name in needed)
