@@ -177,12 +177,15 @@ class Harvest(RunState):
     def _pages_in_words(self) -> Iterator[str]:
         """Yield a text for each reason why pages did not reach a callback that Scrapy only counts."""
         count = self._crawler.stats.get_value
-        others = self.summary.forbidden + self.summary.disallowed
-        if (pages := count("robotstxt/forbidden", 0) - others) > 0:
-            yield f"robots.txt disallows {counted(pages, 'page')}, which the run did not request (ROBOTSTXT_OBEY)"
-        if pages := count("offsite/filtered", 0):
-            were = "was" if pages == 1 else "were"
-            yield f"{counted(pages, 'request')} for a host outside allowed_domains {were} not sent"
+        forbidden = count("robotstxt/forbidden", 0) - self.summary.forbidden - self.summary.disallowed
+        repeated = count("dupefilter/filtered", 0) if self._crawler.settings.get("JOBDIR") else 0
+        for pages, which in (
+            (forbidden, "for pages that robots.txt disallows (ROBOTSTXT_OBEY)"),
+            (count("offsite/filtered", 0), "for hosts outside allowed_domains"),
+            (repeated, "that this run or an earlier one in JOBDIR had made"),
+        ):
+            if pages > 0:
+                yield f"Not sent: {counted(pages, 'request')} {which}"
         if pages := count("httperror/response_ignored_count", 0):
             yield (
                 f"{counted(pages, 'response')} had an error status, such as 404, and did not reach the callback "

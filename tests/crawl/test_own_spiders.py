@@ -286,8 +286,8 @@ def test_pages_with_an_error_status_are_counted_below_the_summary(serve, crawl, 
 @pytest.mark.parametrize(
     ("allowed", "line"),
     [
-        pytest.param((), "WARNING: robots.txt disallows 2 pages, which the run did not request (ROBOTS", id="all"),
-        pytest.param(("/open",), "INFO: robots.txt disallows 2 pages", id="some"),
+        pytest.param((), "WARNING: Not sent: 2 requests for pages that robots.txt disallows (ROBOTS", id="all"),
+        pytest.param(("/open",), "INFO: Not sent: 2 requests for pages that robots.txt disallows", id="some"),
     ],
 )
 def test_pages_that_robots_txt_disallows_are_counted_below_the_summary_without_sitemaps(serve, crawl, allowed, line):
@@ -308,7 +308,7 @@ def test_sitemaps_that_robots_txt_disallows_are_no_pages(serve, crawl):
     site = serve({"/robots.txt": robots(disallow=["/secret"]), "/secret.xml": urlset("/1")})
     run = crawl(sitemap=f"{site.url}/secret.xml")
     assert run.stats["robotstxt/forbidden"] == 1
-    assert "robots.txt disallows 1 page" not in run.log
+    assert "for pages that robots.txt disallows" not in run.log
 
 
 def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):
@@ -321,8 +321,8 @@ def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):
     assert run.fates(other.url) == {"/dated.xml": "read", "/secret/s.xml": "forbidden"}
     assert sorted(other.requests) == ["/dated.xml", "/robots.txt"]
     assert run.stats["offsite/filtered"] == 2  # the pages of one document
-    assert "2 requests for a host outside allowed_domains were not sent" in run.log
-    assert "robots.txt disallows 1 page" not in run.log
+    assert "Not sent: 2 requests for hosts outside allowed_domains" in run.log
+    assert "for pages that robots.txt disallows" not in run.log
 
 
 def test_pages_forbidden_by_robots_txt_are_not_requested_however_many_wait_for_it(serve, crawl):
@@ -483,6 +483,9 @@ def test_a_paused_run_visits_each_page_once(serve, crawl, tmp_path):
     assert run.reason == "finished"
     assert first < 150
     assert sorted(site.requests) == sorted([*pages, "/s.xml", "/s.xml"])
+    duplicates = run.stats["dupefilter/filtered"]
+    assert duplicates >= first - 1
+    assert f"Not sent: {duplicates} requests that this run or an earlier one in JOBDIR had made" in run.log
 
 
 def test_a_full_disk_ends_the_run_orderly(serve, crawl):

@@ -37,6 +37,22 @@ class Checked(scrapy.Spider):
         """
         yield {{"url": response.url}}
 '''
+OF_AN_ENTRY = '''
+from sitemap_harvest.spiders import HarvestSpider
+
+
+class OfAnEntry(HarvestSpider):
+    name = "of-an-entry"
+
+    def parse(self, response, entry):
+        """Looks at a page.
+
+        @url {site}/p1
+        @cb_kwargs {{"entry": null}}
+        @returns items 1 1
+        """
+        yield {{"url": response.url, "entry": entry}}
+'''
 ONE_FILE = """
 from sitemap_harvest.spiders import HarvestSpider
 
@@ -65,6 +81,13 @@ def test_contracts_are_checked(project, site):
     (project.module / "spiders/checked.py").write_text(CONTRACT.format(site=site.url))
     assert "Ran 1 contract " in project.run("check").log
     assert "Ran 0 contracts" in project.run("check", "sitemap").log
+
+
+def test_callbacks_with_an_entry_are_checked_and_parse_a_page_without_one(project, site):
+    (project.module / "spiders/of_an_entry.py").write_text(OF_AN_ENTRY.format(site=site.url))
+    assert "Ran 1 contract " in project.run("check", "of-an-entry").log
+    ran = project.run("parse", "--spider=of-an-entry", "--cbkwargs", '{"entry": null}', f"{site.url}/p1")
+    assert f"[{{'entry': None, 'url': '{site.url}/p1'}}]" in ran.out
 
 
 def test_a_shell_opens_one_document(project, site):
