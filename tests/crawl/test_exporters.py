@@ -207,7 +207,7 @@ def test_a_field_that_the_header_lacks_is_left_out_and_counted(crawl, tmp_path, 
     assert run.errors[-1].endswith(f"kept.csv: {left_out}")
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "tsv", "xml", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "tsv", "xml", "parquet", "xlsx", "duckdb", "sqlite"])
 @pytest.mark.parametrize("way", ["auto", "rows"])
 def test_a_requested_field_that_no_item_has_is_reported_once(crawl, tmp_path, source, suffix, way):
     path = tmp_path / f"rows.{suffix}"

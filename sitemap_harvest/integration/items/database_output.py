@@ -250,10 +250,10 @@ class TablesExporter(ParquetExporter):
             exporter.lost, exporter.left_out = self.lost, self.left_out
             exporter.start_exporting()
         exporter.export_item(item)
-        self.missing &= exporter.missing
 
     def finish_exporting(self) -> None:
         """Write the ends of the files."""
         with self._writing():
             for exporter in self._exporters.values():
                 exporter.finish_exporting()
+                self.missing &= exporter.missing  # which is known only now: it collects rows
