@@ -75,6 +75,9 @@ def show(
     # Otherwise a document or a site is the reason, or the last line has it: the run ended early.
     is_reason = outcome is RunOutcome.PARTLY_FAILED and not summary.has_failed and stats["finish_reason"] == "finished"
     logged = _logged(errors) if is_reason and errors else ()
+    dropped = 0 if dropped_all(summary, stats) else stats.get("item_dropped_count", 0)  # otherwise the last line has it
+    if dropped:
+        logged = (("", f"Pipelines dropped {counted(dropped, 'item')}."), *logged)
     for style, line in (*_lines(summary, outcome), *logged, (_STYLES.get(outcome, "red"), ending)):
         tell(line, style=style, cuts=True)
     if summary.urls and has_output is False and checkpointed is None:

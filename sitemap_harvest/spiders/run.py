@@ -162,7 +162,7 @@ class Harvest(RunState):
         level = INFO if summary.urls or summary.is_stored else WARNING
         logger.log(level, "Run %s: %s", self.run_id, summary.in_words(), extra=fields("summary", **counts))
         level = INFO if self._crawler.stats.get_value("item_scraped_count") else WARNING
-        for words in self._pages_in_words():
+        for words in self._missing_in_words():
             logger.log(level, "%s", words)
         for note, values in summary.site_notes.lines() if summary.urls else ():
             logger.info("No URLs found: %s", note, extra=fields("site", **values))
@@ -174,8 +174,8 @@ class Harvest(RunState):
             for note, values in notes.lines():
                 logger.info("%s: %s", title, note, extra=fields("document", **values))
 
-    def _pages_in_words(self) -> Iterator[str]:
-        """Yield a text for each reason why pages did not reach a callback that Scrapy only counts."""
+    def _missing_in_words(self) -> Iterator[str]:
+        """Yield a text for each reason, of those that Scrapy only counts, why items or pages are missing."""
         count = self._crawler.stats.get_value
         forbidden = count("robotstxt/forbidden", 0) - self.summary.forbidden - self.summary.disallowed
         repeated = count("dupefilter/filtered", 0) if self._crawler.settings.get("JOBDIR") else 0
@@ -191,6 +191,8 @@ class Harvest(RunState):
                 f"{counted(pages, 'response')} had an error status, such as 404, and did not reach the callback "
                 "(the stats httperror/response_ignored_status_count/... count them)"
             )
+        if items := count("item_dropped_count", 0):
+            yield f"Pipelines dropped {counted(items, 'item')}"
 
     def _current_config(self) -> RunConfig:
         """Return the configuration; ``sitemap_urls`` may have been set when the spider was opened."""

@@ -437,6 +437,11 @@ def test_nothing_has_changed_only_if_everything_was_read(sites: list[ChangeSumma
     assert summary.has_failed is any(changes.unread for changes in sites)
 
 
+def test_items_that_pipelines_dropped_are_counted_if_others_are_left() -> None:
+    stats = FINISHED | {"item_dropped_count": 1_200, "item_scraped_count": 1, "elapsed_time_seconds": 1.0}
+    assert shown(Summary(urls=1_201), stats) == ["Pipelines dropped 1,200 items.", "Ended after 1.0 seconds: complete."]
+
+
 @pytest.mark.parametrize(
     ("alike", "words"),
     [

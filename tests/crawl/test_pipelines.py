@@ -162,6 +162,7 @@ def test_a_pipeline_for_batches_works_on_either(crawl, source, way):
     assert {row["title"] for row in rows} == {"plain"}
     assert run.stats["item_scraped_count"] == 3
     assert run.stats["item_dropped_count"] == run.stats["item_dropped_reasons_count/DropItem"] == 3
+    assert "INFO: Pipelines dropped 3 items\n" in run.log
     assert not run.errors
 
 
@@ -171,6 +172,7 @@ def test_a_run_whose_rows_a_pipeline_for_batches_removes_has_found_nothing(crawl
     run = harvest(crawl, source, "NoRows", way=way, SITEMAP_HARVEST_CLOSING=str(closing))
     assert run.stats["item_dropped_count"] == run.stats["item_dropped_reasons_count/DropItem"] == 6
     assert (json.loads(closing.read_bytes())["verdict"], out(crawl)) == ("nothing-found", [])
+    assert "WARNING: Pipelines dropped 6 items\n" in run.log
 
 
 def test_asynchronous_pipelines_run_concurrently_and_order_is_kept(crawl, source):
