@@ -151,13 +151,19 @@ def _ending(
     code = "" if has_output is None or not outcome.exit_code else f" (exit code {outcome.exit_code})"
     if reason is None:
         lost = ["what it had read is not in the output files"] if has_output else []
-        if checkpointed is not None:
-            lost.append(f"{'other ' if summary.stored else ''}snapshots in the store are unchanged")
-        ended = f"The run was aborted{': ' if lost else ''}{'; '.join(lost)}{code}."
+        if checkpointed is None:
+            return f"The run was aborted{': ' if lost else ''}{'; '.join(lost)}{code}."
+        from sitemap_harvest.engine.snapshot_session import SAVES  # few runs are aborted
+
+        lost.append(f"{'other ' if summary.stored else ''}snapshots in the store are unchanged")
+        ended = f"The run was aborted: {'; '.join(lost)}{code}."
         if not checkpointed:
-            return ended
+            return f"{ended} There is nothing to resume yet: {SAVES}."
         documents = counted(checkpointed, "document")
-        return f"{ended} Run the same command again with --resume to reuse the {documents} that it had saved."
+        return (
+            f"{ended} Run the same command again with --resume to reuse the {documents} that it had saved; "
+            f"what it read later is requested again ({SAVES})."
+        )
     run = f"Run {stats[RUN]}: " if RUN in stats else ""
     known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'} not read"
     early = "" if reason in {"finished", _STOPPED} else f", early ({reason})"

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 _CHECKPOINT_DOCUMENTS = 500
 _CHECKPOINT_SECONDS = 30
+SAVES = f"a run saves its progress every {_CHECKPOINT_DOCUMENTS} documents or {_CHECKPOINT_SECONDS} seconds"
 _LOOK_SECONDS = 1.0
 _FEW_NAMES = 5
 _LONG = timedelta(days=1)
@@ -164,10 +165,11 @@ class SnapshotSession:
             writer = SiteWriter(history, run_id, before)
             if run_id == unfinished[-1] and self._config.resume and self._takes_over(writer):
                 logger.info(
-                    "%s: %s reused from the interrupted run %s",
+                    "%s: %s reused from the interrupted run %s; what it read later is requested again, because %s",
                     history.site,
                     counted(len(writer.kept), "document"),
                     run_id,
+                    SAVES,
                     extra=fields("resumed", site=history.site, stored_as=run_id),
                 )
                 return writer
@@ -435,10 +437,13 @@ def _is_left_out(row: SitemapRecord) -> bool:
 def _why_not_resumed(before: Snapshot | None, *, was_interrupted: bool) -> str:
     """Return why no run can be resumed after the snapshot *before*, and what this run does."""
     if before is None:
-        return "no run has saved documents of the site; all are requested"
+        return f"no run has saved documents of the site, and all are requested ({SAVES})"
     if was_interrupted:
         return (
             f"the interrupted run {before.run.id} has stored what it read; "
             "the documents that it did not read are requested first, and the others are checked for changes"
         )
-    return f"no run after {before.run.id} has saved documents of the site; those of that run are checked for changes"
+    return (
+        f"no run after {before.run.id} has saved documents of the site; "
+        f"those of that run are checked for changes ({SAVES})"
+    )

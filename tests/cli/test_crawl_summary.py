@@ -302,23 +302,30 @@ def test_an_aborted_run_without_outputs_loses_none() -> None:
 
 
 LOST = "The run was aborted: what it had read is not in the output files; "
+SAVES = "a run saves its progress every 500 documents or 30 seconds"
+LATER = f"it had saved; what it read later is requested again ({SAVES})."
 RESUME = "Run the same command again with --resume to reuse the"
 
 
 @pytest.mark.parametrize(
     ("stored", "checkpointed", "ending"),
     [
-        pytest.param(0, 0, "snapshots in the store are unchanged (exit code 130).", id="before-a-checkpoint"),
+        pytest.param(
+            0,
+            0,
+            f"snapshots in the store are unchanged (exit code 130). There is nothing to resume yet: {SAVES}.",
+            id="before-a-checkpoint",
+        ),
         pytest.param(
             0,
             1_000,
-            f"snapshots in the store are unchanged (exit code 130). {RESUME} 1,000 documents that it had saved.",
+            f"snapshots in the store are unchanged (exit code 130). {RESUME} 1,000 documents that {LATER}",
             id="after-a-checkpoint",
         ),
         pytest.param(
             1,
             1,
-            f"other snapshots in the store are unchanged (exit code 130). {RESUME} 1 document that it had saved.",
+            f"other snapshots in the store are unchanged (exit code 130). {RESUME} 1 document that {LATER}",
             id="after-a-snapshot",
         ),
     ],

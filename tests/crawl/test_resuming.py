@@ -100,7 +100,8 @@ def test_resume_without_an_interrupted_run_is_an_ordinary_run(serve, keep):
     first, second = keep(site, resume="yes"), keep(site, resume="yes")
     assert (first.locs, second.changes) == (LOCS, [])
     why = f"WARNING: {site.url}: there is nothing to resume, because no run"
-    assert f"{why} has saved documents of the site; all are requested" in first.run.log
+    saves = "(a run saves its progress every 500 documents or 30 seconds)"
+    assert f"{why} has saved documents of the site, and all are requested {saves}" in first.run.log
     assert f"{why} after {first.summary['run']} has saved documents of the site; those of that run" in second.run.log
 
 
