@@ -76,6 +76,18 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
     assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("probe", [(), ("--probe", "1")], ids=["target", "store"])
+def test_the_outputs_of_a_project_stay_as_they_were(tmp_path: Path, probe: tuple[str, ...]) -> None:
+    (tmp_path / "sitemap.xml").write_text(SITEMAP)
+    (tmp_path / "urls.jsonl").write_text("old\n")
+    feeds = ("-s", 'FEEDS={"urls.jsonl": {"format": "jsonl", "overwrite": true}}', "--fail-on", "never")
+    kept = forked.scrapy("harvest", "audit", "sitemap.xml", "-a", "store=kept", *feeds, cwd=tmp_path)
+    if probe:
+        kept = forked.scrapy("harvest", "audit", "--store", "kept", *probe, *feeds, cwd=tmp_path)
+    assert "Traceback" not in kept.stderr
+    assert (kept.returncode, (tmp_path / "urls.jsonl").read_text()) == (0, "old\n")
+
+
 def test_a_target_without_urls_beside_others_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "good.xml").write_text(SITEMAP)
     targets = ("-a", "sitemap=good.xml typo.xml")
