@@ -103,6 +103,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
             f"for other kinds of items, use sitemap-harvest crawl TARGET --emit {kinds} -O FILE"
         )
         raise ArgumentError("--emit", kinds, "not given", message=message)
+    settings.set("FEEDS", {}, priority="cmdline")  # the crawl emits nothing: the project's files would become empty
     options = HarvestSettings.from_settings(settings)
     opts.details = _details(opts)
     probe = _probe(opts)

@@ -86,7 +86,7 @@ def crawl(
 ) -> tuple[RunOutcome, bool]:
     """Crawl the targets in *opts*, and show the result; return it, and whether the run was not ended early.
 
-    *has_output*: whether the run writes output files; ``None``: it has none to write. *keeps_store*: whether the store, if
+    *has_output*: whether the run writes output files; ``None``: it needs none. *keeps_store*: whether the store, if
     there is one, is the user's. Raises :exc:`HarvestError`.
     """
     try:
@@ -97,8 +97,6 @@ def crawl(
     except HarvestError as error:
         report_refused(error, settings, spider=SitemapSpider.name, arguments={"TARGET": opts.targets, **opts.spargs})
         raise
-    if has_output is None:  # the run emits nothing, which would replace the project's files by empty ones
-        settings.set("FEEDS", {}, priority="cmdline")
     is_live = _set_up_log(opts, settings)
     is_plain = not _has_log_options(opts) and settings.get("SITEMAP_HARVEST_LOG") != "json"
     start_log(settings)
