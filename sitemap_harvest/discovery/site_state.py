@@ -177,12 +177,17 @@ class SiteState:
 
     def copy_shared(self) -> None:
         """Copy the results of the documents that were read for other roots."""
-        robots = {document_key(url) for candidate, url in self.shared_documents if candidate.site_root}
+        robots = {document_key(url): url for candidate, url in self.shared_documents if candidate.site_root}
         for key, owner in self.shared.items():
-            self.has_other_robots |= key in robots and key not in self.provenance.flawed
+            evidence = self.provenance.flawed.get(key)
+            is_missing = evidence is not None and evidence.outcome in _LOOKED_AT
+            if key in robots and (is_missing or key not in self.provenance.flawed):
+                self.has_other_robots, self.base = True, self.base or site_of(robots[key])
+                if is_missing:
+                    continue  # without a robots.txt, no document is missing
             if key in self.provenance.listing:
                 self.shared_from = owner
-            elif evidence := self.provenance.flawed.get(key):
+            elif evidence is not None:
                 self.evidence += [evidence] if len(self.evidence) < MAX_EVIDENCE else []
                 self.is_conclusive &= evidence.outcome not in _UNCERTAIN
             self.is_whole &= key not in self.provenance.flawed
