@@ -42,6 +42,16 @@ class Simplest(SitemapSpider):
         return [seen("parse", response)]
 
 
+class FailingAfterOne(SitemapSpider):
+    name = "failing-after-one"
+    sitemap_urls = [f"{SITE}/sitemap.xml"]
+
+    def parse(self, response):
+        if response.url.endswith("/2004"):
+            yield seen("parse", response)
+        raise ValueError("the page looks otherwise")
+
+
 class TwoRules(SitemapSpider):
     name = "two-rules"
     sitemap_urls = [f"{SITE}/sitemap.xml"]

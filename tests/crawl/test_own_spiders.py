@@ -311,6 +311,29 @@ def test_sitemaps_that_robots_txt_disallows_are_no_pages(serve, crawl):
     assert "for pages that robots.txt disallows" not in run.log
 
 
+@pytest.mark.parametrize(
+    ("spider", "pages", "pipelines", "why"),
+    [
+        pytest.param("simplest", ["/2004"], {"tests.crawl.parts.Fail": 1}, "a pipeline failed on items", id="pipeline"),
+        pytest.param("failing-after-one", ["/2005"], {}, "the code of the spider failed", id="callback"),
+        pytest.param("failing-after-one", ["/2004"], {}, None, id="an-item-is-left"),
+        pytest.param("simplest", [], {}, None, id="no-page"),
+    ],
+)
+def test_an_output_stays_if_all_items_of_callbacks_are_lost(serve, crawl, spider, pages, pipelines, why):
+    site = serve({**dict.fromkeys(pages, "A page"), "/sitemap.xml": urlset(*pages)})
+    (kept := crawl.folder / "kept.jsonl").write_text("old\n")
+    run = crawl(
+        spider=spider,
+        environment={"SITE_URL": site.url},
+        settings={"ITEM_PIPELINES": pipelines},
+        options=("-O", str(kept)),
+        calm=False,
+    )
+    assert (f"kept.jsonl stays as it was: {why}" in run.log) is (why is not None)
+    assert (kept.read_text() == "old\n") is (why is not None)
+
+
 def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):
     pages = {
         "/robots.txt": robots(disallow=["/secret/"]),

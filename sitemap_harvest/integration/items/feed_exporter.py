@@ -84,6 +84,8 @@ class FeedExporter(feedexport.FeedExporter):
         self._unread: dict[feedexport.FeedSlot, str] = {}
         """Why files keep their content although they have items: a kind has none, and nothing was read."""
         self._reported: set[tuple[str, str]] = set()
+        self._has_lost = False
+        crawler.signals.connect(self.note_lost, signal=signals.item_error)
 
     def _storage_supported(self, uri: str, feed_options: dict[str, Any]) -> bool:
         return database_of(uri, feed_options) is not None or super()._storage_supported(uri, feed_options)
@@ -102,6 +104,10 @@ class FeedExporter(feedexport.FeedExporter):
         if appends and _can_append(exporter, is_ours=True) and "postprocessing" not in feed_options:
             return storage
         return FileFeedStorage(storage.path, appends=appends)
+
+    def note_lost(self) -> None:
+        """Record that a pipeline failed on an item."""
+        self._has_lost = True
 
     def open_spider(self, spider: Spider) -> None:
         """Open the feeds. Ends the run before it begins if one cannot be written."""
@@ -262,14 +268,19 @@ class FeedExporter(feedexport.FeedExporter):
             return None
         if self._ended_early:
             return self._ended_early
-        is_lost = LOST_ITEMS in self.crawler.stats.get_stats()
-        has_read = (summary.has_read or summary.is_stored) and not is_lost
-        if has_read or self.settings.getpriority("FEED_STORE_EMPTY"):
+        stats = self.crawler.stats.get_stats()
+        if self._has_lost or LOST_ITEMS in stats:
+            why = "a pipeline failed on items, and none are left"
+        elif "spider_exceptions/count" in stats:
+            why = "the code of the spider failed, and there are no items"
+        else:
+            why = "" if summary.has_read or summary.is_stored else "the run has read no sitemap"
+        if not why or self.settings.getpriority("FEED_STORE_EMPTY"):
             return None
         given = {str(uri) for uri, options in self.settings.getdict("FEEDS").items() if "store_empty" in options}
         if slot.uri_template in given:
             return None
-        return "a pipeline failed on items, and none are left" if is_lost else "the run has read no sitemap"
+        return why
 
     def _check_replaced(self, slot: feedexport.FeedSlot) -> None:
         """Log an error if *slot* is for items that pipelines replaced, and no output gets those in their place."""
