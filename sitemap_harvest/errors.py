@@ -77,6 +77,14 @@ class DatabaseError(HarvestError):
     """A database cannot be written: it is not reachable, or a table has other columns."""
 
 
+class ColumnError(DatabaseError):
+    """Rows do not have the columns that a table, a key or a partition needs."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column  #: The column.
+
+
 class InvalidRunError(StoreError):
     """A text is neither a run ID, nor a date, nor a word such as ``latest``."""
 

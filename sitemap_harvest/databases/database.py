@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from sitemap_harvest.databases.location import Mode
-from sitemap_harvest.errors import DatabaseError, MissingPackageError
+from sitemap_harvest.errors import ColumnError, DatabaseError, MissingPackageError
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class Rows:
     indexed: Sequence[str] = ()
     """The columns that get an index each when the table is created, if lookups need one."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none; *batches* must be readable more than once."""
+        return not any(len(batch) for batch in self.batches)
+
 
 class Database(ABC):
     """A database that is open for writing. A context manager, which closes it."""
@@ -76,6 +81,8 @@ class Database(ABC):
         """Raise :exc:`DatabaseError` if rows with these schemas cannot be written to *tables*. Changes nothing."""
         for name, schema in tables.items():
             table = self._named(name)
+            if not schema.names:
+                raise DatabaseError(f"{self._shown(table)}: the rows have none of the fields to export")
             existing = self._columns(table)
             if existing and self.location.mode is Mode.CREATE:
                 raise self._exists(table)
@@ -85,9 +92,10 @@ class Database(ABC):
             given = {self._folded(column) for column in schema.names}
             for column in self._required(table) if existing else ():
                 if self._folded(column) not in given:
-                    raise DatabaseError(
+                    raise ColumnError(
                         f"{self._shown(table)}: the column {column} cannot be null, and the rows lack it; "
-                        "change the column, or write to another table"
+                        "change the column, or write to another table",
+                        column,
                     )
 
     @abstractmethod
@@ -117,9 +125,9 @@ class Database(ABC):
             raise DatabaseError(f"mode=upsert: rows of the kind {name} have no key; add key=COLUMN,COLUMN")
         for column in key:
             if column not in schema.names:
-                raise DatabaseError(f"key={column}: the rows have no such column; they have {', '.join(schema.names)}")
+                raise no_column("key", column, schema)
             if pa.types.is_nested(schema.field(column).type):
-                raise DatabaseError(f"key={column}: a nested column cannot identify a row")
+                raise ColumnError(f"key={column}: a nested column cannot identify a row", column)
         return key
 
     def _key_texts(self, key: tuple[str, ...], schema: pa.Schema, table: str = "") -> list[str]:
@@ -139,11 +147,20 @@ class Database(ABC):
             if (found := types.get(self._folded(field.name))) is None:
                 lacking.append(field)
             elif not self._is_same(found, wanted):
-                raise DatabaseError(
+                raise ColumnError(
                     f"{self._shown(table)}: the column {field.name} has the type {found}, and must have {wanted}; "
-                    "change the column, or write to another table"
+                    "change the column, or write to another table",
+                    field.name,
                 )
         return lacking
+
+    def fitting(self, name: str, schema: pa.Schema) -> pa.Schema:
+        """Return the fields of *schema* that the table *name* has with their types; all if there is no such table."""
+        types = {self._folded(column): kind for column, kind in self._columns(self._named(name)).items()}
+        if not types:
+            return schema
+        found = {one: types.get(self._folded(one.name)) for one in schema}
+        return pa.schema([one for one, kind in found.items() if kind and self._is_same(kind, self._type(one.type))])
 
     def _folded(self, name: str) -> str:
         return name if self.has_case else name.lower()
@@ -256,6 +273,12 @@ def open_database(location: DatabaseLocation) -> Database:
         ) from error
     module = import_module(f"sitemap_harvest.databases.{name}")
     return module.open_at(location)  # type: ignore[no-any-return]  # each of these modules has the function
+
+
+def no_column(parameter: str, column: str, schema: pa.Schema) -> ColumnError:
+    """Return the error that a *parameter* names a *column* that rows with *schema* lack."""
+    names = ", ".join(schema.names)
+    return ColumnError(f"{parameter}={column}: the rows have no such column; they have {names}", column)
 
 
 def foreign_file(path: str, wanted: str) -> DatabaseError:

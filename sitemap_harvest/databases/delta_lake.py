@@ -22,10 +22,10 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Schema, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from sitemap_harvest.databases.database import Database, raising_as_it_was
+from sitemap_harvest.databases.database import Database, no_column, raising_as_it_was
 from sitemap_harvest.databases.duckdb_file import CONFIG
 from sitemap_harvest.databases.location import Mode
-from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.errors import ColumnError, DatabaseError
 from sitemap_harvest.files import TemporaryFolder
 
 if TYPE_CHECKING:
@@ -75,12 +75,19 @@ class DeltaFolder(Database):
     def check(self, tables: Mapping[str, pa.Schema]) -> None:
         """Raise :exc:`DatabaseError` if rows with these schemas cannot be written to *tables*. Changes nothing."""
         self._check_writable()
+        self._check_kinds(tables)
+        self._check_columns(tables)
+
+    def _check_kinds(self, tables: Collection[str]) -> None:
+        """Raise :exc:`DatabaseError` if the folder cannot hold all *tables*, which determine their folders."""
         self._has_several = len(tables) > 1
         if self._has_several and not self.location.table and self._opened(self.location.address) is not None:
             raise DatabaseError(
                 f"{self._shown(self.location.address)} cannot hold several kinds of rows ({', '.join(tables)}), which "
                 "need a folder each; write to another folder, or emit one kind"
             )
+
+    def _check_columns(self, tables: Mapping[str, pa.Schema]) -> None:
         super().check(tables)
         for name, schema in tables.items():
             table = self._opened(address := self._named(name))
@@ -141,7 +148,9 @@ class DeltaFolder(Database):
 
     def load(self, tables: Mapping[str, Rows], *, leaving: Collection[str] = ()) -> int:
         """Write the rows, those of a table in one commit, and return their number. Raises :exc:`DatabaseError`."""
-        self.check({name: rows.schema for name, rows in tables.items()})
+        self._check_writable()
+        self._check_kinds(tables)
+        self._check_columns({name: rows.schema for name, rows in tables.items() if name not in leaving})
         self.check_not_exported(tables)
         return sum(self._load(name, rows) for name, rows in tables.items() if name not in leaving)
 
@@ -282,11 +291,9 @@ class DeltaFolder(Database):
             return columns
         for column in wanted:
             if column not in schema.names:
-                raise DatabaseError(
-                    f"partition={column}: the rows have no such column; they have {', '.join(schema.names)}"
-                )
+                raise no_column("partition", column, schema)
             if pa.types.is_nested(schema.field(column).type):
-                raise DatabaseError(f"partition={column}: rows cannot be partitioned by a nested column")
+                raise ColumnError(f"partition={column}: rows cannot be partitioned by a nested column", column)
         return wanted
 
     def _check_writable(self) -> None:

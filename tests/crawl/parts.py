@@ -121,6 +121,14 @@ class Plain:
         return item
 
 
+class Ranked:
+    """A pipeline that adds the field ``rank``, and makes ``priority`` text."""
+
+    def process_item(self, item: Any) -> Any:
+        item["rank"], item["priority"] = len(item["loc"]), "high"
+        return item
+
+
 class SomeAdded:
     """A pipeline that adds a field to the item with the path ``/3``."""
 

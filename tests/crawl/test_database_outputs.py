@@ -295,6 +295,48 @@ def test_items_of_a_spider_that_is_not_ours_are_stored(crawl, tmp_path):
         assert connection.sql("select number from items order by number").fetchall() == [(0,), (1,), (2,)]
 
 
+def _ranked(uri, name, parameters=""):
+    """Return the URI of a table of its own."""
+    base, _, schema = uri.replace("data.db", f"{name}.db").partition("?")
+    return f"{base}?table={name}{'&' if schema else ''}{schema}{parameters}"
+
+
+@pytest.mark.parametrize("fields", [None, ["position", "loc", "rank", "priority"], {"rank": "rank"}])
+def test_the_key_may_be_a_column_that_a_pipeline_adds(crawl, serve, uri, fields):
+    site = serve({"/s.xml": urlset("/1", "/22", "/33")})
+    target = feed(_ranked(uri, "ranked", "&mode=upsert&key=rank"), fields=fields)
+    settings = {"ITEM_PIPELINES": {"tests.crawl.parts.Ranked": 1}}
+    for include, wanted in (("/none", None), ("/.", 3), ("/1", 3), ("/none", 3), ("/33", 2)):
+        crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=target, settings=settings, include=include)
+        if wanted:
+            ranks = [row["rank"] for row in run_query(_ranked(uri, "ranked"), "select rank from ranked")]
+            assert sorted(rank - len(site.url) for rank in ranks) == [2, 3, 3][:wanted]
+
+
+def test_columns_that_a_pipeline_changes_are_replaced_by_each_run(crawl, serve, uri):
+    site = serve({"/s.xml": urlset("/1", "/2")})
+    target, settings = feed(_ranked(uri, "text")), {"ITEM_PIPELINES": {"tests.crawl.parts.Ranked": 1}}
+    for include, wanted in (("/.", 2), ("/.", 2), ("/none", 0)):
+        crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=target, settings=settings, include=include)
+        assert [row["priority"] for row in read(_ranked(uri, "text"), "text")] == ["high"] * wanted
+
+
+@pytest.mark.parametrize(
+    ("parameters", "fields"),
+    [("mode=upsert&key=rnk", None), ("mode=upsert&key=rank", ["loc"]), ("partition=rank", ["loc"])],
+)
+def test_a_column_that_no_row_has_is_no_key(crawl, serve, tmp_path, parameters, fields):
+    site, kind = serve({"/s.xml": urlset("/1", "/2")}), "delta" if "partition" in parameters else "sqlite"
+    settings = {"ITEM_PIPELINES": {"tests.crawl.parts.Ranked": 1}}
+    target = feed(f"{kind}:{tmp_path}/data.db?{parameters}", fields=fields)
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=target, settings=settings, calm=False)
+    (error,) = run.errors
+    assert "the rows have no such column; they have loc" in error
+    is_known = fields is not None  # before the run begins
+    assert (run.reason == "wrong_argument") == (not site.requests) == is_known
+    assert [pq.read_metadata(kept).num_rows for kept in tmp_path.glob("urls.*.parquet")] == ([] if is_known else [2])
+
+
 @pytest.mark.quick
 def test_several_kinds_in_one_table_end_the_run_before_it_begins(crawl, serve, tmp_path):
     site = serve({"/s.xml": urlset("/1")})

@@ -14,8 +14,17 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sitemap_harvest.config.arguments import EMIT
-from sitemap_harvest.databases import SCHEMES, DatabaseLocation, Mode, Rows, kind_of, open_database, parse_location
-from sitemap_harvest.errors import DatabaseError
+from sitemap_harvest.databases import (
+    SCHEMES,
+    Database,
+    DatabaseLocation,
+    Mode,
+    Rows,
+    kind_of,
+    open_database,
+    parse_location,
+)
+from sitemap_harvest.errors import ColumnError, DatabaseError
 from sitemap_harvest.files import replacing, temporary_files
 from sitemap_harvest.integration.default_settings import DATABASES
 from sitemap_harvest.integration.items.exporters import ParquetExporter, renamed
@@ -107,6 +116,7 @@ class DatabaseStorage:
         self.location: DatabaseLocation = parse_location(uri, database_of(uri, feed_options) or "", default=default)
         self.left: Collection[str] = ()
         """The kinds whose tables :meth:`put` leaves as they are."""
+        self._fields = feed_options.get("fields")
         self._files: RowFiles | None = None
         self._run = ""
 
@@ -149,8 +159,21 @@ class DatabaseStorage:
         rows = self._files.rows()
         self._check_kinds(rows)  # pipelines and own spiders may have added some
         with _LOADING, open_database(self.location) as database:
-            database.load(rows, leaving=self.left)
+            left = set(self.left)
+            for name in [name for name, one in rows.items() if one.is_empty]:
+                # Columns of pipelines, whose types only rows have, are not among these.
+                schema = exported_schema(EMIT[name].schema(), self._fields)
+                rows[name] = Rows(database.fitting(name, schema), ())
+                if self._needs_no_change(database, name, schema):
+                    left.add(name)
+            database.load(rows, leaving=left)
         return []
+
+    def _needs_no_change(self, database: Database, name: str, schema: pa.Schema) -> bool:
+        """Whether the table *name* stays as it is if there are no rows, which would have at least *schema*."""
+        if database.exists(name):
+            return self.location.mode in {Mode.APPEND, Mode.UPSERT}
+        return not schema.names or not {*self.location.key, *self.location.partition} <= {*schema.names}
 
     def _check_kinds(self, kinds: Collection[str]) -> None:
         """Raise :exc:`~sitemap_harvest.errors.DatabaseError` if several *kinds* of rows would be in one table."""
@@ -197,6 +220,11 @@ def exported_schema(schema: pa.Schema, fields: Any) -> pa.Schema:
         return schema
     names = {name: out for name, out in renamed(fields).items() if name in schema.names}
     return pa.schema([schema.field(name).with_name(out) for name, out in names.items()])
+
+
+def is_of_columns(error: Exception, fields: Any) -> bool:
+    """Whether *error* is one of columns that the rows of an output with the option *fields* may have nevertheless."""
+    return isinstance(error, ColumnError) and (not fields or error.column in renamed(fields).values())
 
 
 class _StreamExporter(ParquetExporter):
