@@ -70,7 +70,8 @@ PROBLEMS = f"""
             list_transform(problems, lambda problem: problem.code) as codes
         from sitemaps
         where len(problems) > 0
-            and not (found_by in ('variant', 'well-known', 'home') and entries = 0)  -- only tried, and no sitemap
+            and not (found_by in ('variant', 'well-known', 'home')  -- only tried, and no sitemap
+                and coalesce(kind, '') not in ('sitemap', 'index', 'list', 'feed', 'robots', 'links'))
     ), problems as (
         select *, problem.* from (select *, unnest(problems) as problem from documents)
     ), listed as (  -- the URLs of the samples, by document and position

@@ -69,6 +69,7 @@ def _of_named(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome | Non
         (Outcome.BLOCKED, SiteResult.BLOCKED),
         (Outcome.FORBIDDEN, SiteResult.FORBIDDEN),
         (Outcome.FAILED, SiteResult.UNREACHABLE),
+        (Outcome.PARTIAL, SiteResult.UNREACHABLE),  # before its first URL
     ):
         if some := [one for one in named if one.outcome is outcome]:
             cause = some[0].cause if result is SiteResult.UNREACHABLE else None
@@ -103,10 +104,11 @@ def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evid
 def _of_unseen(site: SiteState, probes: Sequence[Evidence], usual: Sequence[Evidence]) -> SearchOutcome | None:
     """Return why a sitemap may exist unseen; ``None`` if robots.txt and the *usual* names could be checked."""
     failed = [one for one in probes if _is_robots(one) and _hides_sitemaps(site, one)]
-    failed += [one for one in usual if one.outcome is Outcome.FAILED]
+    failed += [one for one in usual if one.outcome in {Outcome.FAILED, Outcome.PARTIAL}]
     if failed:
         # A truncated robots.txt is unusable; a well-known path may have a response that cannot be read.
-        cause = Cause.SERVER_ERROR if failed[0].outcome is Outcome.PARTIAL else failed[0].cause
+        is_truncated = _is_robots(failed[0]) and failed[0].outcome is Outcome.PARTIAL
+        cause = Cause.SERVER_ERROR if is_truncated else failed[0].cause
         return SearchOutcome(SiteResult.UNREACHABLE, _words(site, _with_probes(site, failed)), cause)
     if site.has_looked or site.postponed is not None:
         return None

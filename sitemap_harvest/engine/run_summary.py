@@ -223,7 +223,8 @@ class Summary:
         if record.outcome is Outcome.ABSENT and record.url == record.root and len(self.named_absent) < _MAX_PAGES:
             self.named_absent.append(record.url)
         for problem in record.problems:
-            if not _is_probe(record):  # an HTML page found by probing is no problem
+            # An HTML page found by probing is no problem.
+            if not _is_probe(record) or (record.kind and record.kind.is_readable):
                 self.problems[problem.code] += problem.count
             self.count(f"sitemap_harvest/problem/{problem.code}", problem.count)
         if record.outcome is Outcome.INTERRUPTED:
@@ -489,8 +490,9 @@ def _was_read(record: SitemapRecord) -> bool:
 
 
 def _is_probe(record: SitemapRecord) -> bool:
-    """Whether the document was only probed: the record of the site covers it."""
-    return record.found_by.is_guess or record.url == f"{record.root}/robots.txt"
+    """Whether the document was only probed, and listed no URL or sitemap: the record of the site covers it."""
+    is_guess = record.found_by.is_guess and (record.kind is Kind.ROBOTS or not record.entries)
+    return is_guess or record.url == f"{record.root}/robots.txt"
 
 
 def _why_not_found(record: SiteRecord) -> str:

@@ -61,7 +61,7 @@ class Counts(_Extensible):
     changes: dict[str, int] = field(default_factory=dict)
     """URLs that changed since the baseline, by kind. Empty without a comparison."""
     problems: dict[str, int] = field(default_factory=dict)
-    """Problems in the documents, by code."""
+    """Problems in the documents, by code; without those of probed paths that have no sitemap."""
     errors: int = 0
     """Log records at ERROR or above, including those below the log level."""
     bytes: int = 0

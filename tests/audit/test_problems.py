@@ -54,6 +54,12 @@ def test_a_flaw_is_one_finding_and_one_more_if_the_document_is_not_read_complete
     assert sorted(about) == sorted([*expected, (f"{SITE}/index-of-itself", "sitemap/index-lastmod-missing")])
 
 
+def test_a_sitemap_at_a_probed_path_that_ends_before_its_first_url_has_its_problem_too(tmp_path: Path) -> None:
+    web = {f"{SITE}/robots.txt": robots()[2], f"{SITE}/sitemap.xml": PAGES[:-80], f"{SITE}/": html("Welcome")[2]}
+    rules = {one.rule for one in findings_of_web(tmp_path, web)}
+    assert rules == {"site/no-sitemap", "site/not-in-robots", "sitemap/incomplete", "xml/truncated"}
+
+
 def findings_of_problems(path: Path, *problems: Sequence[Problem], **facts: Any) -> list[tuple[str, str]]:
     """Return the rule and the message of each finding about documents that have *problems* and *facts*."""
     making = Making(path)

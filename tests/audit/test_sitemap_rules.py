@@ -43,7 +43,7 @@ CASES: list[Any] = [
         "site/no-sitemap",
         {"result": "unreachable", "reason": "/robots.txt: DNS error"},
         {"result": "found", "reason": "/robots.txt"},
-        [(None, 1, [(None, "unreachable: the site could not be reached: /robots.txt: DNS error")])],
+        [(None, 1, [(None, "unreachable: no usable response: /robots.txt: DNS error")])],
     ),
     (
         "site/robots-unreadable",

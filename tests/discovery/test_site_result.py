@@ -19,6 +19,7 @@ TIMEOUT = {"outcome": Outcome.FAILED, "reason": "no answer", "cause": Cause.TIME
 DNS = {"outcome": Outcome.FAILED, "reason": "no such host", "cause": Cause.DNS}
 GARBAGE = {"outcome": Outcome.FAILED, "reason": "no HTTP", "cause": Cause.NOT_HTTP}
 CUT = {"outcome": Outcome.PARTIAL, "reason": "it was cut", "kind": Kind.ROBOTS, "status": 200}
+CUT_SITEMAP = {"outcome": Outcome.PARTIAL, "reason": "it is incomplete", "kind": Kind.SITEMAP, "status": 200}
 UNREADABLE = {"outcome": Outcome.FAILED, "reason": "the document cannot be decompressed", "status": 200}
 HTML = {"outcome": Outcome.NOT_A_SITEMAP, "reason": "the document is a web page", "kind": Kind.HTML, "status": 200}
 OFF_SITE = {"outcome": Outcome.OUT_OF_SCOPE, "reason": "off"}
@@ -90,6 +91,14 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
                      id="robots-cut"),
         pytest.param({"robots.txt": ROBOTS, "sitemap.xml": UNREADABLE, "": HTML}, ABSENT, "unreachable", None,
                      "/sitemap.xml: the document cannot be decompressed", id="usual-name-that-cannot-be-read"),
+        pytest.param({"robots.txt": ROBOTS, "sitemap.xml": CUT_SITEMAP, "": HTML}, ABSENT, "unreachable", None,
+                     "/sitemap.xml: it is incomplete", id="usual-name-cut-before-its-first-url"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": CUT_SITEMAP, "": HTML}, ABSENT, "unreachable", None,
+                     "/named/1: it is incomplete", id="named-and-cut-before-its-first-url"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": CUT_SITEMAP, "sitemap.xml": SITEMAP}, ABSENT, "found", None,
+                     "1 URL in 1 document", id="named-and-cut-but-another-is-found"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": HTML, "": HTML}, ABSENT, "absent", None,
+                     "/named/1: the document is a web page", id="named-and-a-web-page"),
         pytest.param({"robots.txt": ROBOTS, "sitemap.xml": TIMEOUT, "": HTML}, ABSENT, "unreachable", "timeout",
                      "/sitemap.xml: no answer", id="usual-name-that-is-silent"),
         pytest.param({}, GARBAGE, "not-a-site", None, "no HTTP", id="no-http"),

@@ -332,6 +332,38 @@ def test_a_site_that_the_limit_leaves_unfinished_is_no_failure(
     assert (summary.has_failed, summary.failed_sites, summary.failed_documents) == (False, [], [])
 
 
+BARE = plain("/?a=1&b=2")
+CUT = plain("/a", "/b").partition(b"<url><loc>https://www.example.com/b")[0]
+ILL_FORMED = ["xml/bare-ampersand", "xml/not-well-formed"]
+TRUNCATED = ["xml/not-well-formed", "xml/truncated"]
+INCOMPLETE = "the document is incomplete (xml/truncated)"
+PAGE = b"<!doctype html><title>Shop</title>"
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+@pytest.mark.parametrize(
+    ("body", "problems", "failure", "result"),
+    [
+        pytest.param(BARE, ILL_FORMED, None, "found", id="damaged"),
+        pytest.param(CUT, TRUNCATED, INCOMPLETE, "found", id="truncated"),
+        pytest.param(CUT[:-60], ["document/no-entries", *TRUNCATED], INCOMPLETE, "unreachable", id="without-a-url"),
+        pytest.param(plain(), ["document/no-entries"], None, "found", id="empty"),
+        pytest.param(PAGE, ["document/not-a-sitemap"], "the document is a web page", "absent", id="web-page"),
+    ],
+)
+def test_a_sitemap_counts_however_it_was_found(
+    body: bytes, problems: list[str], failure: str | None, result: str, is_listed: bool
+) -> None:
+    robots = f"Sitemap: {SITE}/sitemap.xml" if is_listed else "User-agent: *"
+    web: Web = {f"{SITE}/": PAGE, f"{SITE}/robots.txt": robots.encode(), f"{SITE}/sitemap.xml": body}
+    summary = Summary()
+    assert harvest(web, summary=summary, site=SITE, emit="sites").sites == {SITE: result}
+    assert sorted(summary.problems) == (problems if is_listed or result != "absent" else [])
+    is_counted = failure is not None and (is_listed or result == "found")
+    assert summary.notes.first == ([f"{SITE}/sitemap.xml: {failure}"] if is_counted else [])
+    assert summary.has_failed == (is_counted or result != "found")
+
+
 def test_a_limit_that_ends_the_wait_for_another_run_is_no_failure(tmp_path: Path) -> None:
     web: Web = {A: plain("/1", "/2")}
     arguments = {"site": OTHER, "sitemap": A, "emit": "urls,sites", "limit": "2", "store": str(tmp_path)}

@@ -24,7 +24,7 @@ def no_sitemap() -> str:
     firewall serve it to every client.
     """
     return f"""
-        select result || if(result = 'unreachable', ': the site could not be reached: ', ': ') || reason as value
+        select result || if(result = 'unreachable', ': no usable response: ', ': ') || reason as value
         from runs
         where run = (select max(run) from runs)
             and (result in ('blocked', 'forbidden', 'unreachable', 'not-a-site')
