@@ -455,8 +455,9 @@ def test_ctrl_c_says_what_it_does_and_gives_exit_code_130(times: int, tmp_path: 
         "Press Ctrl-C again to abort at once, without writing the output files and the snapshots.\n"
     ) in shown
     if times == 2:
-        lost = "what it had read is not in the output files; snapshots in the store are unchanged (exit code 130).\n"
-        assert shown.endswith(f"The run was aborted: {lost}")
+        lost = "what it had read is not in the output files; snapshots in the store are unchanged (exit code 130)."
+        rest = "There is nothing to resume yet: a run saves its progress every 500 documents or 30 seconds.\n"
+        assert shown.endswith(f"The run was aborted: {lost} {rest}")
         return
     ending = "Run the same command again to read the rest: it requests this document first."
     assert f"1 known document was not read (exit code 130). {ending}" in shown
