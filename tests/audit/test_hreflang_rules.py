@@ -71,7 +71,7 @@ CASES: list[Any] = [
     ),
     (
         "hreflang/target-not-listed",
-        [page(DE, de=DE, en=EN)],
+        [page(DE, de=DE, en=EN, x_default=EN), page(FR, en=EN)],  # one version that three references name
         [page(DE, de=DE, en=EN, fr="https://b.example/"), *urls(EN)],
         [(DE, EN)],
     ),

@@ -40,7 +40,7 @@ def invalid_code() -> str:
     """  # noqa: S608 - our own query
 
 
-@rule("hreflang/invalid-url", Severity.ERROR, "{count:language version} without a valid URL, such as {value}")
+@rule("hreflang/invalid-url", Severity.ERROR, "{count:hreflang reference} without a valid URL, such as {value}")
 def invalid_url() -> str:
     """The URL of a language version is missing, relative or not ``http``.
 
@@ -88,7 +88,7 @@ def missing_self() -> str:
 @rule(
     "hreflang/missing-return",
     Severity.ERROR,
-    "{count:language version} without a return link, such as {value}",
+    "{count:hreflang reference} without a return link, such as {value}",
     unchecked=f"{UNCHECKED_IF_LEFT_OUT} and exists (from alternates)",
     screaming_frog="Missing Return Links",
     sitebulb="Missing reciprocal hreflang (no return-tag)",
@@ -189,7 +189,8 @@ def target_not_listed() -> str:
     """A language version is not listed by any sitemap of the site.
 
     If the sitemaps are complete, the version may be gone, redirected or forgotten. Only
-    versions on the hosts of listed URLs count: other hosts have sitemaps of their own.
+    versions on the hosts of listed URLs count: other hosts have sitemaps of their own. A
+    version counts once for each sitemap, however many entries name it.
 
     Fix: List the version, or remove the reference.
     """
@@ -201,8 +202,9 @@ def target_not_listed() -> str:
             from {_VERSIONS} a anti join urls on urls.key_hash = a.href_hash where a.href_hash is not null
                 and a.href_hash not in (from pending)
         )
-        select sitemap, loc, position, href as value
+        select sitemap, arg_min(loc, position) as loc, min(position) as position, arg_min(href, position) as value
         from missing where regexp_replace(host_of(href_key), '^www\\.', '') in (from hosts) and not {LEAVES_OUT}
+        group by sitemap, href_hash
     """  # noqa: S608 - our own query
 
 
