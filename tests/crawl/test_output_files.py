@@ -271,6 +271,27 @@ def test_an_output_without_rows_replaces_the_file_if_a_sitemap_was_read(crawl, s
     assert (tmp_path / "urls.jsonl").read_bytes() == b""
 
 
+@pytest.mark.parametrize(
+    ("classes", "given", "is_kept"),
+    [
+        (URLS, {"emit": "sitemaps"}, True),
+        (URLS, {"emit": "sitemaps", "settings": {"FEED_STORE_EMPTY": True}}, False),
+        (["builtins.dict"], {}, True),
+        (["builtins.dict"], {"settings": {"ITEM_PIPELINES": {"tests.crawl.parts.Plain": 1}}}, False),
+        (URLS, {"spider": "titles"}, True),
+        (["sitemap_harvest.SitemapRecord", *URLS], {"emit": "urls", "include": "nothing"}, False),
+    ],
+)
+def test_a_run_leaves_files_of_items_that_it_does_not_emit(crawl, serve, tmp_path, classes, given, is_kept):
+    site = serve({"/s.xml": urlset("/a")})
+    old_files(tmp_path, "a.csv", "a.parquet")
+    feeds = feeds_of(tmp_path, "a.csv", "a.parquet", "new.csv", item_classes=classes)
+    run = crawl(sitemap=f"{site.url}/s.xml", feeds=feeds, calm=False, **given)
+    assert [kept(tmp_path, name) for name in ("a.csv", "a.parquet")] == [is_kept] * 2
+    assert (tmp_path / "new.csv").exists() == (not is_kept)
+    assert run.log.count("a.csv stays as it was: the run emits no items of its item_classes") == is_kept
+
+
 @pytest.mark.parametrize("etag", [None, '"1"'])
 def test_a_run_that_finds_no_changes_empties_the_file_of_the_last_changes(crawl, serve, tmp_path, etag):
     headers = {"ETag": etag} if etag else {}

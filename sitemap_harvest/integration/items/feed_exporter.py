@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from sitemap_harvest.engine.run_state import RunState
-    from sitemap_harvest.engine.run_summary import Summary
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +169,7 @@ class FeedExporter(feedexport.FeedExporter):
         wanted = getattr(slot.filter, "item_classes", ())
         kinds = {name: kind for name, kind in emit.items() if not wanted or issubclass(kind.row_type, wanted)}
         tables = {name: exported_schema(kind.schema(), fields) for name, kind in kinds.items()}
-        has_others = self.settings.getdict("ITEM_PIPELINES") or not type(slot.spider).__module__.startswith(_OWN)
+        has_others = self._may_have_others
         if has_others and not all(schema.names for schema in tables.values()):
             tables = {}  # it has only columns that pipelines add
         if len(tables) > 1 and type(slot.filter) is not feedexport.ItemFilter:
@@ -183,6 +182,21 @@ class FeedExporter(feedexport.FeedExporter):
             uri = without_login(slot.uri)
             logger.info("%s: the run fails at its end unless a pipeline or the spider changes this: %s", uri, error)
         return None
+
+    @property
+    def _may_have_others(self) -> bool:
+        """Whether there may be other items and columns than those of the package: of pipelines, or an own spider."""
+        is_own = not type(self.crawler.spider).__module__.startswith(_OWN)
+        return is_own or bool(self.settings.getdict("ITEM_PIPELINES"))
+
+    def _may_fill(self, slot: feedexport.FeedSlot, run: RunState) -> bool:
+        """Whether the run may have items for *slot*: only its ``item_classes`` can say that it has none."""
+        wanted = tuple(getattr(slot.filter, "item_classes", ()))
+        if run.config is None or not wanted or type(slot.filter) is not feedexport.ItemFilter:
+            return True
+        is_emitted = any(issubclass(kind.row_type, wanted) for kind in run.config.emit.values())
+        has_own = not all(one.__module__.startswith(_OWN) for one in wanted)
+        return is_emitted or (has_own and self._may_have_others)
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
         """Export *item*, or all rows in it. A feed that cannot be written ends the run.
@@ -232,7 +246,7 @@ class FeedExporter(feedexport.FeedExporter):
                     self._leave(slot, run)
                 if (slot.itemcount and not holds_all) or slot.batch_id > 1 or not slot.store_empty:
                     continue
-                if not slot.itemcount and (why := self._why_kept(slot, run.summary)) is not None:
+                if not slot.itemcount and (why := self._why_kept(slot, run)) is not None:
                     _keep(slot, why)
                     continue
                 empty = (kind.of([]) for kind in run.config.emit.values())
@@ -253,7 +267,7 @@ class FeedExporter(feedexport.FeedExporter):
             for name, kind in run.config.emit.items()
             if kind.row_type not in found and (not wanted or issubclass(kind.row_type, wanted))
         ]
-        if not names or (why := self._why_kept(slot, run.summary)) is None:
+        if not names or (why := self._why_kept(slot, run)) is None:
             return
         if isinstance(slot.storage, DatabaseStorage):
             slot.storage.left = frozenset(names)
@@ -273,7 +287,7 @@ class FeedExporter(feedexport.FeedExporter):
         has_all = run is not None and bool(run.summary.sites) and not (run.summary.may_lack_urls or run.summary.sampled)
         return "" if has_all and not has_own_requests else "the run was interrupted"
 
-    def _why_kept(self, slot: feedexport.FeedSlot, summary: Summary) -> str | None:
+    def _why_kept(self, slot: feedexport.FeedSlot, run: RunState) -> str | None:
         """Return why the output of *slot*, which has no items, is not written; ``None`` if it is."""
         if isinstance(slot.storage, feedexport.StdoutFeedStorage) or is_device(getattr(slot.storage, "path", "")):
             return None
@@ -284,8 +298,10 @@ class FeedExporter(feedexport.FeedExporter):
             why = "a pipeline failed on items, and none are left"
         elif "spider_exceptions/count" in stats:
             why = "the code of the spider failed, and there are no items"
+        elif not self._may_fill(slot, run):
+            why = "the run emits no items of its item_classes"
         else:
-            why = "" if summary.has_read or summary.is_stored else "the run has read no sitemap"
+            why = "" if run.summary.has_read or run.summary.is_stored else "the run has read no sitemap"
         if not why or self.settings.getpriority("FEED_STORE_EMPTY"):
             return None
         given = {str(uri) for uri, options in self.settings.getdict("FEEDS").items() if "store_empty" in options}
