@@ -17,7 +17,10 @@ SCHEMES = {"postgres": "postgresql", "sqlite3": "sqlite"} | {kind: kind for kind
 """The kinds by the schemes of URIs and the suffixes of files."""
 _OWN = ("table", "schema", "mode", "key", "partition")
 _WITHOUT_SCHEMAS = {"sqlite": "SQLite", "delta": "Delta Lake"}
-_NO_FILES = (":memory:", "stdout:")  # the one would be gone with the process, and the other is a word of Scrapy
+_NO_FILES = {
+    ":memory:": "in memory, where it would be gone at the end",
+    "stdout:": "to standard output (-)",  # a word of Scrapy
+}
 _DRIVE = re.compile(r"/[A-Za-z]:")
 
 
@@ -93,7 +96,7 @@ def parse_location(uri: str, kind: str = "", *, default: Mode) -> DatabaseLocati
     elif others:
         raise DatabaseError(f"{shown}: {there_is_no('parameter', next(iter(others)), _OWN)}")
     else:
-        address = base if is_path else _path(base)
+        address = base if is_path else _path(base, shown)
         _check_path(address, found, shown)
     names = _names(given, found, shown)
     mode = given.get("mode", default)
@@ -156,12 +159,23 @@ def _check_path(path: str, kind: str, shown: str) -> None:
         raise DatabaseError(f"{shown}: remove the credentials, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     if not path:
         raise DatabaseError(f"{shown}: the path of the file is missing, as in {kind}:///data/urls.{kind}")
-    if "\0" in path or path.startswith(_NO_FILES):
-        raise DatabaseError(f"{shown}: it must be the path of a file")
+    if "\0" in path:
+        raise DatabaseError(f"{shown}: the path has a NUL character")
+    for name, where in _NO_FILES.items():
+        if path.startswith(name):
+            raise DatabaseError(f"a database cannot be written {where}; name a file, such as urls.{kind}")
 
 
-def _path(base: str) -> str:
-    """Return the path in a URI such as ``duckdb:///data/urls.duckdb``, ``duckdb:///C:/urls.duckdb`` or ``duckdb:x``."""
-    rest = base.partition(":")[2]
+def _path(base: str, shown: str) -> str:
+    """Return the path in a URI such as ``duckdb:///data/urls.duckdb``, ``duckdb:///C:/urls.duckdb`` or ``duckdb:x``.
+
+    Raises :exc:`DatabaseError` for ``duckdb:///x``, which is ``./x`` for SQLAlchemy, and ``/x`` for all others.
+    """
+    scheme, _, rest = base.partition(":")
     path = unquote(rest.removeprefix("//"))
-    return path[1:] if _DRIVE.match(path) else path
+    if _DRIVE.match(path):
+        return path[1:]
+    if rest.startswith("///") and path.count("/") == 1 and len(path) > 1:
+        advice = f"write {scheme}:{path[1:]} for one in the current folder, or {path}:{scheme}"
+        raise DatabaseError(f"{shown}: after three slashes, the path is absolute, and {path} is in the root; {advice}")
+    return path

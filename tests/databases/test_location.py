@@ -23,6 +23,7 @@ def location(kind: str, address: str, **others: Any) -> DatabaseLocation:
         pytest.param("duckdb:///data/u.db", "", location("duckdb", "/data/u.db"), id="absolute"),
         pytest.param("sqlite3:u.db", "", location("sqlite", "u.db"), id="relative"),
         pytest.param("sqlite://u.db", "", location("sqlite", "u.db"), id="relative-with-slashes"),
+        pytest.param("sqlite:////u.db", "", location("sqlite", "//u.db"), id="four-slashes"),
         pytest.param("duckdb:///C:/data/u%20v.db", "", location("duckdb", "C:/data/u v.db"), id="drive"),
         pytest.param("delta:///data/urls", "", location("delta", "/data/urls"), id="folder"),
         pytest.param(
@@ -71,7 +72,9 @@ def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
             "urls.db", "unknown; it must be one of postgresql, sqlite, duckdb, delta, as in urls.db:sqlite", id="kind"
         ),
         pytest.param("duckdb:", "the path of the file is missing, as in duckdb:///data/urls.duckdb", id="path"),
-        pytest.param("sqlite:stdout:", "it must be the path of a file", id="standard-output"),
+        pytest.param("sqlite:stdout:", "cannot be written to standard output (-); name a file", id="standard-output"),
+        pytest.param("sqlite:///u.db", "write sqlite:u.db for one in the current folder, or /u.db:sqlite", id="root"),
+        pytest.param("delta:///u", "the path is absolute, and /u is in the root", id="folder-in-the-root"),
         pytest.param("sqlite:u.db?mod=append", "unknown parameter; did you mean mode?", id="parameter"),
         pytest.param("sqlite:u.db?mode=apend", "unknown mode; did you mean append?", id="mode"),
         pytest.param("sqlite:u.db?mode=append&mode=replace", "the parameter mode is given twice", id="twice"),
@@ -83,8 +86,8 @@ def test_locations(uri: str, kind: str, wanted: DatabaseLocation) -> None:
         pytest.param("duckdb:u.db?key=site", "the parameter key is for mode=upsert", id="key"),
         pytest.param("postgresql:seo", "it must begin with postgresql://", id="no-host"),
         pytest.param("postgresql://[::1/seo", "Invalid IPv6 URL", id="bracket"),
-        pytest.param("sqlite::memory:", "it must be the path of a file", id="memory"),
-        pytest.param("duckdb:///a%00b", "it must be the path of a file", id="nul-in-path"),
+        pytest.param("sqlite::memory:", "cannot be written in memory", id="memory"),
+        pytest.param("duckdb:a%00b", "the path has a NUL character", id="nul-in-path"),
     ],
 )
 def test_wrong_uris(uri: str, message: str) -> None:

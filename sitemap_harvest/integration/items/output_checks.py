@@ -49,8 +49,8 @@ def check_outputs(crawler: Crawler, config: RunConfig, *, sites: object, reports
             given = ",".join(config.emit)
             each = json.dumps({f"{name}.jsonl": _feed_of(kind) for name, kind in config.emit.items()})
             message = (
-                f"argument emit={given!r}: the feed {uri} would contain several kinds of items; choose one kind, write "
-                f"a workbook (-O FILE.xlsx), or set item_classes for each feed, which the setting FEEDS can, but not "
+                f"the feed {uri} would contain several kinds of items ({given}); choose one kind with emit, write a "
+                f"workbook (-O FILE.xlsx), or set item_classes for each feed, which the setting FEEDS can, but not "
                 f"-o and -O: FEEDS='{each}'"
             )
             raise ArgumentError("emit", given, " or ".join(EMIT), message=message)
