@@ -57,7 +57,9 @@ def merge_decision(
     if record.is_confirmation:
         return MergeDecision(MergePolicy.CONFIRM if known and is_exact(known) else MergePolicy.KEEP)
     is_whole = record.outcome is Outcome.READ and record.complete
-    if not is_whole and not (record.outcome.has_rows and record.entries):
+    # A part without an entry adds only its problems. For another kind, the reason of the record says more than a doubt.
+    is_same = known is not None and has_rows(known) and known.kind is record.kind is not Kind.ROBOTS
+    if not is_whole and not (record.outcome.has_rows and (record.entries or is_same)):
         return _ABSENT if record.outcome is Outcome.ABSENT else _KEEP
     doubt = _doubt(key, record, before)
     if doubt is None:

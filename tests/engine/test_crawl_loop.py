@@ -364,6 +364,19 @@ def test_a_sitemap_counts_however_it_was_found(
     assert summary.has_failed == (is_counted or result != "found")
 
 
+def test_the_snapshot_has_the_problems_of_the_last_reading_also_if_it_gave_no_url(tmp_path: Path) -> None:
+    arguments = {"site": SITE, "emit": "changes", "store": str(tmp_path)}
+    found = []
+    for body in (plain("/a"), CUT[:-60], plain("/a")):
+        web: Web = {f"{SITE}/robots.txt": listing("/s.xml"), f"{SITE}/s.xml": body}
+        assert harvest(web, session=session_of(arguments), **arguments).changes == set()
+        store = open_store(str(tmp_path))
+        codes = store.query("select code from problems order by code")["code"].to_pylist()
+        found.append((codes, store.query("select loc from urls")["loc"].to_pylist()))
+    cut = ["document/no-entries", *TRUNCATED]
+    assert found == [(codes, [f"{SITE}/a"]) for codes in ([], cut, [])]
+
+
 def test_a_limit_that_ends_the_wait_for_another_run_is_no_failure(tmp_path: Path) -> None:
     web: Web = {A: plain("/1", "/2")}
     arguments = {"site": OTHER, "sitemap": A, "emit": "urls,sites", "limit": "2", "store": str(tmp_path)}

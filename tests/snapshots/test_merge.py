@@ -74,6 +74,7 @@ GUESSED = (Problem(code="encoding/bad-bytes", document=SITEMAP, detail="bad"),)
 NOTHING_READ = {"complete": False, "kind": None, "entries": 0, "sha256": None, "etag": None, "final_url": None}
 PAGE = {**NOTHING_READ, "outcome": Outcome.NOT_A_SITEMAP, "kind": Kind.HTML, "final_url": SITEMAP}
 MOVED = {"final_url": OTHER}
+CUT = {"outcome": "partial", "complete": False, "entries": 0}
 NEVER_READ = {"rows_from": None, "fresh_at": None, "fresh_run": None}
 
 
@@ -88,7 +89,11 @@ NEVER_READ = {"rows_from": None, "fresh_at": None, "fresh_run": None}
         pytest.param(None, row(SITEMAP, outcome="partial", complete=False), "add", id="partial-first-time"),
         pytest.param(kept(SITEMAP), row(SITEMAP, outcome="too-large", complete=False), "add", id="too-large"),
         pytest.param(kept(SITEMAP), row(SITEMAP, outcome="too-large", **NOTHING_READ), "keep", id="too-large-to-read"),
-        pytest.param(kept(SITEMAP), row(SITEMAP, outcome="partial", complete=False, entries=0), "keep", id="no-part"),
+        pytest.param(kept(SITEMAP), row(SITEMAP, **CUT), "add", id="part-without-an-entry"),
+        pytest.param(None, row(SITEMAP, **CUT), "keep", id="part-without-an-entry-first-time"),
+        pytest.param(kept(SITEMAP, left="left"), row(SITEMAP, **CUT), "keep", id="part-without-an-entry-after-leaving"),
+        pytest.param(kept(SITEMAP), row(SITEMAP, **CUT, kind=Kind.FEED), "keep", id="part-of-a-feed-without-an-entry"),
+        pytest.param(kept(ROBOTS), row(ROBOTS, **CUT), "keep", id="part-of-robots-that-names-nothing"),
         *(
             pytest.param(kept(SITEMAP), row(SITEMAP, **NOTHING_READ, outcome=outcome), "keep", id=str(outcome))
             for outcome in Outcome
