@@ -46,5 +46,10 @@ def _summary(result: HarvestResult) -> tuple[str, list[str]]:
 
 
 def _sizes(result: HarvestResult) -> str:
-    """Return the names of the tables, which are ours, and their sizes."""
-    return ", ".join(f"{name} ({len(table):,})" for name, table in result.tables.items())
+    """Return the names of the tables, which are ours, and their sizes. Pipelines may have dropped items."""
+    counts = None if result.was_killed else result.summary.counts
+    known = {} if counts is None else {"urls": counts.urls, "sitemaps": sum(counts.documents.values())}
+    sizes = {name: (len(table), known.get(name, 0)) for name, table in result.tables.items()}
+    return ", ".join(
+        f"{name} ({rows:,}{f' of {all_rows:,}' if rows < all_rows else ''})" for name, (rows, all_rows) in sizes.items()
+    )

@@ -38,7 +38,8 @@ def harvest(
     the arguments of the spider, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and ``False`` mean
     ``yes`` and ``no``. *settings* are settings of Scrapy and of this package; of the settings of a project
     (``get_project_settings()``), ``FEEDS`` and ``SITEMAP_HARVEST_CLOSING`` have no effect. ``emit`` is
-    ``urls,sitemaps,sites`` unless given, and also ``changes`` with a store and ``pages`` with ``probe``.
+    ``urls,sitemaps,sites`` unless given, and also ``changes`` with a store and ``pages`` with ``probe``; pipelines
+    then get only the URLs.
 
     The run has its own process. Its log goes to :mod:`logging`, so only warnings are shown unless you configure it.
     Exceptions such as :exc:`KeyboardInterrupt` end the run. Raises :exc:`ArgumentError` and :exc:`OptionError` for an
@@ -57,7 +58,10 @@ def harvest(
         raise ArgumentError(_CONSUMER, config.consumer, "given to a run with an output", message=message)
     folder = ResultFolder()
     try:
-        code, log = run_job(packed(_job(given, options, config, folder)))
+        job = _job(given, options, config, folder)
+        if arguments.get("emit") is None:  # pipelines get what they get in a crawl
+            job["without_pipelines"] = [kind for kind in config.emit if kind != "urls"]
+        code, log = run_job(packed(job))
     except BaseException:
         folder.remove()
         raise
@@ -86,6 +90,7 @@ def _job(
         "arguments": given,
         "settings": options,
         "files": {kind: str(folder.file(kind)) for kind in config.emit},
+        "without_pipelines": [],
         "folder": str(folder.path),
         "closing": str(folder.report),
         "log_level": min(logging.INFO, logger.getEffectiveLevel()),

@@ -36,6 +36,7 @@ def main() -> None:
     from scrapy import signals  # these and others take most of the start
     from scrapy.crawler import AsyncCrawlerProcess
 
+    from sitemap_harvest.config.arguments import EMIT
     from sitemap_harvest.engine.exit_codes import RunOutcome
     from sitemap_harvest.errors import OptionError
     from sitemap_harvest.escape import escape_log
@@ -59,6 +60,9 @@ def main() -> None:
     left: list[bool] = []
 
     def watch() -> None:
+        assert crawler.engine is not None  # noqa: S101 - for mypy: the spider is open
+        processor: Any = crawler.engine.scraper.itemproc
+        processor.bypassing = {EMIT[kind] for kind in job["without_pipelines"]}
         loop = asyncio.get_running_loop()
 
         def wait() -> None:

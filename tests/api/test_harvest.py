@@ -445,6 +445,26 @@ def test_fields_that_a_pipeline_adds_are_columns(site: Site, tmp_path: Path, mon
     assert [row["source"] for row in result.urls] == ["x", "x"]
 
 
+def test_pipelines_get_the_kinds_that_the_caller_names(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "their_filter.py").write_text(
+        "from scrapy.exceptions import DropItem\n"
+        "class NoB:\n    def process_item(self, item):\n"
+        "        if item['loc'].endswith('/b'):\n            raise DropItem('b')\n        return item\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = {"ITEM_PIPELINES": {"their_filter.NoB": 1}}
+    result = harvest(site.url, settings=settings, store=tmp_path / "store")
+    sizes = {name: len(table) for name, table in result.tables.items()}
+    assert sizes == {"urls": 1, "sitemaps": 2, "sites": 1, "changes": 0, "problems": 0}
+    assert result.complete
+    assert "tables: urls (1 of 2), sitemaps (2), sites (1), " in repr(result)
+    result = harvest(site.url, settings=settings, emit="urls,sitemaps,sites")
+    assert (len(result.urls), len(result.sitemaps), result.complete) == (1, 0, False)
+    assert "tables: urls (1 of 2), sitemaps (0 of 2), sites (0), problems (0)" in repr(result)
+
+
 def test_a_module_that_calls_harvest_when_it_is_imported_by_the_run_starts_no_other_run(
     site: Site, tmp_path: Path
 ) -> None:

@@ -36,7 +36,7 @@ from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch, ItemRecord, LedgerBatch, UrlBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from scrapy.crawler import Crawler
 
@@ -83,6 +83,8 @@ class BatchItemProcessor(ItemPipelineManager):
     """Items that pipelines replaced by items of another type, by both types."""
     _rows: int = 0
     _close_at: int = 0
+    bypassing: Collection[type[Batch[Any]]] = ()
+    """The kinds of items that no pipeline gets."""
     is_closed: bool = False
     """Whether the pipelines are closed or closing: later items may not be stored."""
     has_close_failed: bool = False
@@ -113,6 +115,8 @@ class BatchItemProcessor(ItemPipelineManager):
 
     async def process_item_async(self, item: Any) -> Any:
         """Pass *item* through the pipelines; a batch as a whole through those with ``process_batch``."""
+        if self.bypassing and (type(item) in self.bypassing or BATCHES.get(type(item)) in self.bypassing):
+            return item
         if isinstance(item, Batch):
             return await self._process_batch(item)
         if type(item) not in BATCHES:
