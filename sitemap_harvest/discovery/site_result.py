@@ -46,8 +46,9 @@ def _of_nothing(site: SiteState) -> SearchOutcome:
     """Return the result for *site* if no document that lists URLs was read."""
     if not site.evidence:
         read = "the documents that were read list no URLs"
-        feeds_only = "feeds_only=yes requests only feeds, and the last snapshot of the site has none"
-        return SearchOutcome(SiteResult.ABSENT, read if site.documents else feeds_only)
+        feeds_only = "the run requests only feeds, and the last snapshot of the site has none"
+        result = SiteResult.FOUND if site.skips else SiteResult.ABSENT
+        return SearchOutcome(result, read if site.documents else feeds_only)
     if large := [one for one in site.evidence if one.outcome is Outcome.TOO_LARGE]:
         return SearchOutcome(SiteResult.UNFINISHED, _words(site, large))
     named = [one for one in site.evidence if not _is_probed(one)]

@@ -226,6 +226,7 @@ class CrawlLoop:
             stored = self._parts.stored(site.root)
             site.was_read = stored is not None and stored.has_read(site.first.url)
             known = stored.recall(lambda url: self.sites.is_visited(url, site.root)) if stored is not None else []
+            site.skips |= feeds_only and stored is not None and stored.lists_urls
             if known or feeds_only:
                 return known
             if (session := self._parts.session) is not None and (search := session.postponed_search(site)) is not None:

@@ -217,7 +217,8 @@ class Results:
         is_wanted = is_unfinished and self.has_enough and site.unavailable is None and not record.limits
         if is_wanted:
             record = replace(record, reason=self.limit_reason("before the search was over"))
-        yield from self.site_record(record, is_wanted=is_wanted)
+        is_unread = not (record.documents or site.shared_from)  # only feeds are wanted, and it has none
+        yield from self.site_record(record, is_wanted=is_wanted, is_unread=is_unread)
         if (session := self._parts.session) is None:
             return
         if not (found := session.commit(record, shared, self._sites.owner, state=site, is_over=is_over)):
@@ -256,9 +257,11 @@ class Results:
         if "sitemaps" in self._config.emit:
             yield replace(record)
 
-    def site_record(self, record: SiteRecord, *, is_wanted: bool = False) -> Iterator[SiteRecord]:
-        """Count *record*, and yield it. *is_wanted*: whether the user caused its result (``limit``)."""
-        self._summary.add_site(record, is_wanted=is_wanted)
+    def site_record(
+        self, record: SiteRecord, *, is_wanted: bool = False, is_unread: bool = False
+    ) -> Iterator[SiteRecord]:
+        """Count *record*, and yield it. For *is_wanted* and *is_unread* see :meth:`Summary.add_site`."""
+        self._summary.add_site(record, is_wanted=is_wanted, is_unread=is_unread)
         if "sites" in self._config.emit:
             yield replace(record)
 

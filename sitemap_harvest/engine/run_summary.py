@@ -278,10 +278,11 @@ class Summary:
         self.without_baseline += alike is None
         self.alike = [*dict.fromkeys([*self.alike, *(alike or ())])][:_MAX_PAGES]
 
-    def add_site(self, record: SiteRecord, *, is_wanted: bool = False) -> None:
-        """Count *record*, here and in the stats. Invalid lines of a file of sites were logged at the start.
+    def add_site(self, record: SiteRecord, *, is_wanted: bool = False, is_unread: bool = False) -> None:
+        """Count *record*, here and in the stats.
 
-        *is_wanted*: whether the user caused its result (``limit``).
+        *is_wanted*: whether the user caused its result (``limit``). *is_unread*: whether no document of it was to be
+        read.
         """
         self.may_lack_urls = self.may_lack_urls or not record.complete
         self.sites[record.result] += 1
@@ -305,9 +306,15 @@ class Summary:
             for one in record.evidence:
                 if one.found_by.is_guess and one.outcome in _FAILURES:
                     self.guesses.add(f"{one.url}: {_why_not_counted(one, record)}")
+        self._note_site(record, is_unread=is_unread)
+
+    def _note_site(self, record: SiteRecord, *, is_unread: bool) -> None:
+        """Note *record* if its site has no URLs."""
         is_final = record.limits or record.result is not SiteResult.UNFINISHED
-        if record.result is not SiteResult.FOUND and is_final and record.documents:
-            words = f"{record.root}: {record.in_words()}"
+        is_line = record.result is SiteResult.NOT_A_SITE and not record.documents  # of a file, which the reason names
+        if is_final and (is_unread or record.result is not SiteResult.FOUND):
+            words = record.reason if record.result is SiteResult.FOUND else record.in_words()
+            words = str(record.reason) if is_line else f"{record.root}: {words}"
             self.site_notes.add(words, site=record.root, result=record.result, cause=record.cause)
 
     def _note_emptied(self, changes: ChangeSummary) -> None:

@@ -118,6 +118,11 @@ class SiteSnapshot:
         """Whether the last run ended early and stored what it had read."""
         return any(row.outcome is Outcome.INTERRUPTED for row in self._known.values())
 
+    @property
+    def lists_urls(self) -> bool:
+        """Whether a document of the last snapshot lists URLs."""
+        return any(row.rows_from is not None and row.kind is not Kind.ROBOTS for row in self._known.values())
+
     def in_order(self, candidates: Iterable[tuple[Candidate, _Other]]) -> Iterator[tuple[Candidate, _Other]]:
         """Yield *candidates*, each with another value, in the order in which to request them."""
         if not self._last_runs:

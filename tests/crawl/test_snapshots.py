@@ -167,8 +167,8 @@ def test_feeds_only_needs_a_snapshot_with_feeds(serve, keep):
     output = keep(site, feeds_only="yes")
     assert (output.requests, output.changes, output.summary["unchanged"]) == ([], [], 4)
     (record,) = output.sites
-    reason = "feeds_only=yes requests only feeds, and the last snapshot of the site has none"
-    assert (record["result"], record["reason"]) == ("absent", reason)
+    reason = "the run requests only feeds, and the last snapshot of the site has none"
+    assert (record["result"], record["reason"]) == ("found", reason)
 
 
 def test_a_site_without_a_sitemap_has_a_snapshot_too_and_later_sitemaps_are_added(serve, keep):

@@ -377,6 +377,35 @@ def test_the_snapshot_has_the_problems_of_the_last_reading_also_if_it_gave_no_ur
     assert found == [(codes, [f"{SITE}/a"]) for codes in ([], cut, [])]
 
 
+def test_an_invalid_line_of_the_list_of_sites_is_named_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "sites.txt").write_text(f"{SITE}\nnot a site\n")
+    web: Web = {f"{SITE}/robots.txt": listing("/s.xml"), f"{SITE}/s.xml": plain("/a")}
+    summary = Summary()
+    harvest(web, summary=summary, sites=str(tmp_path / "sites.txt"), emit="sites")
+    assert summary.site_notes.first == [f"{tmp_path / 'sites.txt'}, line 2: 'not a site' is not a site"]
+
+
+FEED = f"<rss version='2.0'><channel><title>News</title><item><link>{OTHER}/n</link></item></channel></rss>".encode()
+NO_FEED = "the run requests only feeds, and the last snapshot of the site has none"
+
+
+@pytest.mark.parametrize("has_sitemap", [True, False])
+def test_a_site_without_feeds_is_no_failure_of_a_run_that_requests_only_feeds(
+    tmp_path: Path, has_sitemap: bool
+) -> None:
+    web: Web = {f"{SITE}/robots.txt": listing("/s.xml"), f"{OTHER}/robots.txt": f"Sitemap: {OTHER}/feed".encode()}
+    web |= {f"{OTHER}/feed": FEED} | ({f"{SITE}/s.xml": plain("/a")} if has_sitemap else {})
+    arguments = {"site": f"{SITE} {OTHER}", "store": str(tmp_path)}
+    harvest(web, session=session_of(arguments), **arguments)
+    summary = Summary()
+    arguments |= {"feeds_only": "yes", "emit": "urls,sites"}
+    result = harvest(web, session=session_of(arguments), summary=summary, **arguments)
+    assert (result.requests, result.urls) == ([f"{OTHER}/feed"], [f"{OTHER}/n"])
+    assert result.sites == {SITE: "found" if has_sitemap else "absent", OTHER: "found"}
+    assert summary.site_notes.first == [f"{SITE}: {NO_FEED}" if has_sitemap else f"{SITE}: absent: {NO_FEED}"]
+    assert summary.has_failed != has_sitemap
+
+
 def test_a_limit_that_ends_the_wait_for_another_run_is_no_failure(tmp_path: Path) -> None:
     web: Web = {A: plain("/1", "/2")}
     arguments = {"site": OTHER, "sitemap": A, "emit": "urls,sites", "limit": "2", "store": str(tmp_path)}
