@@ -337,6 +337,15 @@ def test_a_column_that_no_row_has_is_no_key(crawl, serve, tmp_path, parameters, 
     assert [pq.read_metadata(kept).num_rows for kept in tmp_path.glob("urls.*.parquet")] == ([] if is_known else [2])
 
 
+def test_rows_without_any_of_the_fields_are_an_error_in_one_line(crawl, serve, tmp_path):
+    site = serve({"/s.xml": urlset("/1", "/2")})
+    settings = {"ITEM_PIPELINES": {"tests.crawl.parts.ToDict": 1}}
+    target = feed(f"sqlite:{tmp_path}/data.db", fields=["loc"])
+    run = crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=target, settings=settings, calm=False)
+    (error,) = run.errors
+    assert error.endswith("The output cannot be written: the table items: the rows have none of the fields to export")
+
+
 @pytest.mark.quick
 def test_several_kinds_in_one_table_end_the_run_before_it_begins(crawl, serve, tmp_path):
     site = serve({"/s.xml": urlset("/1")})

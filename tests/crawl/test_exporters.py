@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -218,6 +219,13 @@ def test_a_requested_field_that_no_item_has_is_reported_once(crawl, tmp_path, so
         f"{path}: no item has the field last_mod; did you mean lastmod?",
         f"{path}: no item has the field x",
     ]
+
+
+def test_a_field_that_pipelines_removed_is_reported_without_a_hint(crawl, tmp_path, source):
+    settings = {"FEED_EXPORT_FIELDS": "loc,address", "ITEM_PIPELINES": {"tests.crawl.parts.ToDict": 1}}
+    path = tmp_path / "rows.csv"
+    run = crawl(sitemap=source, emit="urls", options=("-O", str(path)), settings=settings)
+    assert re.findall(r"WARNING: (.*has the field.*)", run.log) == [f"{path}: no item has the field loc"]
 
 
 def test_a_field_that_some_items_have_is_not_reported(crawl, tmp_path, source):

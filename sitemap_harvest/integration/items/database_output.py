@@ -160,7 +160,7 @@ class DatabaseStorage:
         self._check_kinds(rows)  # pipelines and own spiders may have added some
         with _LOADING, open_database(self.location) as database:
             left = set(self.left)
-            for name in [name for name, one in rows.items() if one.is_empty]:
+            for name in [name for name, one in rows.items() if name in EMIT and one.is_empty]:
                 # Columns of pipelines, whose types only rows have, are not among these.
                 schema = exported_schema(EMIT[name].schema(), self._fields)
                 rows[name] = Rows(database.fitting(name, schema), ())

@@ -552,6 +552,7 @@ class ParquetExporter(TypedExporter):
 
 
 def _fits(item: Mapping[str, Any], schema: pa.Schema) -> bool:
-    """Whether *item* is of the kind of *schema*: it has a field of it, and all that must have a value."""
+    """Whether *item* is of the kind of *schema*: it has a field of it, if there are any, and all that need a value."""
     needed = [field.name for field in schema if not field.nullable]
-    return bool(item.keys() & set(schema.names)) and all(item.get(name) is not None for name in needed)
+    has_field = not schema.names or bool(item.keys() & set(schema.names))
+    return has_field and all(item.get(name) is not None for name in needed)

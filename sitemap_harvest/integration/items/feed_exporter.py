@@ -415,7 +415,7 @@ class FeedExporter(feedexport.FeedExporter):
         for name in sorted(getattr(slot.exporter, "missing", ())):
             if (slot.uri_template, name) not in self._reported:
                 self._reported.add((slot.uri_template, name))
-                meant = probably_meant(name, known)
+                meant = None if name in known else probably_meant(name, known)
                 hint = f"; did you mean {meant}?" if meant else ""
                 logger.warning("%s: no item has the field %s%s", without_login(slot.uri), name, hint)
 
