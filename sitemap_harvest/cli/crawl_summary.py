@@ -107,7 +107,7 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
                 yield style, title
                 yield from (("", f"  {note if fields else note.replace('emit=', '--emit ')}") for note, fields in lines)
         if summary.dropped:
-            yield "", f"URLs dropped by filters: {summary.filters_in_words()}"
+            yield "", f"URLs {summary.dropped_in_words()}"
     else:
         yield "red", summary.why_nothing()
     yield from _hints(summary)

@@ -162,7 +162,7 @@ ARGUMENT_GROUPS = {
             "store all that is downloaded in this folder, as WARC files", parse.local_path, value="FOLDER"
         ),
         "emit": _unrecorded(
-            f"kinds of items to emit: {', '.join(EMIT)}; or none",
+            f"kinds of items to emit: {', '.join(EMIT)}; or none; the filters apply to urls only",
             parse.words(EMIT, alone="none"),
             "urls",
             value="KINDS",

@@ -364,6 +364,11 @@ class Summary:
         dropped = sorted(self.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
         return ", ".join(f"{name} {count:,}" for name, count in dropped if count)
 
+    def dropped_in_words(self) -> str:
+        """Return how many URLs each filter dropped, as text. It says so if the run has changes, which none drops."""
+        which = ", which do not apply to changes" if self.compared else ""
+        return f"dropped by filters{which}: {self.filters_in_words()}"
+
     def in_words(self) -> str:
         """Return the run in one line, with the reason if nothing was found."""
         if self.is_stored:
@@ -380,7 +385,7 @@ class Summary:
             sites = self.how_to_search()
             hint = f" To search the site for sitemaps, use site={sites}" if sites else ""
             return f"{line}. {self.why_nothing()}{hint}"
-        return f"{line}; dropped by filters: {self.filters_in_words()}" if self.dropped else line
+        return f"{line}; {self.dropped_in_words()}" if self.dropped else line
 
     def changes_in_words(self) -> str:
         """Return the changes since the baseline as text; empty without a store."""

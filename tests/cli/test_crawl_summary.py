@@ -103,10 +103,12 @@ def test_errors_in_the_log_are_shown_if_they_are_the_only_reason(has_failed: boo
     ]
 
 
-def test_dropped_rows_are_reported_by_filter() -> None:
-    summary = Summary(urls=1, dropped=Counter(since=1200, include=1))
+@pytest.mark.parametrize(("compared", "which"), [(0, ""), (1, ", which do not apply to changes")])
+def test_dropped_rows_are_reported_by_filter(compared: int, which: str) -> None:
+    summary = Summary(urls=1, dropped=Counter(since=1200, include=1), compared=compared)
+    assert summary.in_words().endswith(f"; dropped by filters{which}: since 1,200, include 1")
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
-        "URLs dropped by filters: since 1,200, include 1",
+        f"URLs dropped by filters{which}: since 1,200, include 1",
         "Ended after 1.2 seconds: complete.",
     ]
 
