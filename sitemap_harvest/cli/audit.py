@@ -111,10 +111,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         with audit_export.opened(opts) as opts.export:
             return _crawl(opts, settings, options, limit, reports, probe)
     if opts.spargs:
-        message = (
-            f"--store audits stored snapshots, so the argument {next(iter(opts.spargs))} has no effect; "
-            "to crawl into a store, use -a store=FOLDER"
-        )
+        message = _without_effect(opts)
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
     histories = [output.stored_site(store, name) for name in opts.targets] or store.histories()
@@ -122,6 +119,16 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     with audit_export.opened(opts) as opts.export:
         audited, _ = audit_sites(store, histories, opts, options, limit, reports)
     return audited if probed is RunOutcome.WHOLE else probed
+
+
+def _without_effect(opts: argparse.Namespace) -> str:
+    """Return what to do about the arguments in *opts*, which an audit of stored snapshots does not use."""
+    options = [spider_options.option_of(name) for name in opts.spargs]
+    have, them = ("has", "it") if len(options) == 1 else ("have", "them")
+    words = f"--store audits stored snapshots, so {', '.join(options)} {have} no effect: leave {them} out"
+    if not opts.targets or not {*URL_FILTERS, "store"}.isdisjoint(opts.spargs):
+        return words  # which no crawl of an audit uses either
+    return f"{words}, or give -a store={opts.store} in place of --store {opts.store} to crawl into the store"
 
 
 def _probe(opts: argparse.Namespace) -> dict[str, str]:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _DEST = "argument_{}"  # the action may have an option of this name
 _OF_TARGETS = ("site", "sites", "sitemap")
 NOTE = (
-    "Each option from --site on is also an argument: --min-priority 0.5 is -a min_priority=0.5. "
-    "Values of an option that takes several are separated by spaces in quotes (--lang 'de fr'), or given by repeating "
-    "the option."
+    "Each option from --site on is also an argument, with underscores: --limit 100 is -a limit=100, and --max-age is "
+    "max_age. Values of an option that takes several are separated by spaces in quotes "
+    "(--site 'a.example b.example'), or given by repeating the option."
 )
 """The part of the help that explains these options."""
 

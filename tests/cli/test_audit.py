@@ -331,7 +331,17 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         pytest.param([SITE, "--fail-on", "bad"], "--fail-on bad: it must be one of error, warning", id="severity"),
         pytest.param(["c.example"], "c.example: the store has no snapshot of this site", id="no-site"),
         pytest.param([SITE, "--at", "x"], "'x' is not a run", id="no-run"),
-        pytest.param([SITE, "-a", "limit=1"], "--store audits stored snapshots, so --limit has", id="argument"),
+        pytest.param(
+            [SITE, "-a", "limit=1"],
+            "--store audits stored snapshots, so --limit has no effect: leave it out, or give -a store=s in place of "
+            "--store s to crawl into the store",
+            id="argument",
+        ),
+        pytest.param(
+            ["-a", "limit=1", "--skip", "x"],
+            "--store audits stored snapshots, so --limit, --skip have no effect: leave them out\n",
+            id="arguments-without-a-target",
+        ),
         pytest.param([SITE, "--emit", "trust"], "--emit trust: this command writes findings, or with", id="emit"),
         pytest.param(
             ["https://c.example", "-a", "emit=trust", "-O", "f.csv"],
@@ -339,7 +349,11 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
             "items, use sitemap-harvest crawl TARGET --emit trust -O FILE\n",
             id="emit-as-an-argument",
         ),
-        pytest.param([SITE, "--since", "7d"], "--store audits stored snapshots, so --since has", id="option"),
+        pytest.param(
+            [SITE, "--since", "7d"],
+            "--store audits stored snapshots, so --since has no effect: leave it out\n",
+            id="option",
+        ),
         pytest.param(
             [SITE, "--probe", "1", "-a", "probe=2"], "--probe 1 and -a probe=2 contradict each other", id="probe-twice"
         ),
