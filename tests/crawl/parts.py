@@ -323,6 +323,13 @@ class FirstToDict:
         return {"address": item["loc"]} if item["position"] == 1 else item
 
 
+class DropOwn:
+    """A pipeline that drops the items of callbacks."""
+
+    def process_item(self, item: Any) -> Any:
+        raise DropItem("own")
+
+
 class DropEven:
     """A pipeline that drops every second page."""
 

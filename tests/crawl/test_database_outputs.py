@@ -346,6 +346,19 @@ def test_rows_without_any_of_the_fields_are_an_error_in_one_line(crawl, serve, t
     assert error.endswith("The output cannot be written: the table items: the rows have none of the fields to export")
 
 
+def test_a_run_without_items_of_an_own_spider_names_the_database_that_it_leaves(crawl, serve, tmp_path):
+    site = serve({"/s.xml": urlset("/1")})
+    target = feed(f"duckdb:{tmp_path}/data.db")
+    given = {"spider": "titles", "sitemap": f"{site.url}/s.xml", "feeds": target, "calm": False}
+    run = crawl(**given)
+    assert "data.db is not written: the run has no items, whose kinds are the tables" in run.log
+    site.pages["/1"] = "<title>a</title>"
+    crawl(**given)
+    run = crawl(**given, settings={"ITEM_PIPELINES": {"tests.crawl.parts.DropOwn": 1}})
+    assert "data.db stays as it was: the run has no items, whose kinds are the tables" in run.log
+    assert run_query(f"duckdb:{tmp_path}/data.db", "select title from items") == [{"title": "a"}]
+
+
 @pytest.mark.quick
 def test_several_kinds_in_one_table_end_the_run_before_it_begins(crawl, serve, tmp_path):
     site = serve({"/s.xml": urlset("/1")})

@@ -264,8 +264,9 @@ def test_tsv_has_items_of_other_kinds():
     exporter = TsvExporter(file)
     exporter.start_exporting()
     exporter.export_item({"a": "x\ty", "b": None, "c": 1})
+    exporter.export_item({"a": ""})
     exporter.finish_exporting()
-    assert file.getvalue() == b"a\tb\tc\nx\\ty\t\\N\t1\n"
+    assert file.getvalue() == b"a\tb\tc\nx\\ty\t\\N\t1\n\t\\N\t\\N\n"
 
 
 def test_items_of_other_kinds_have_the_columns_of_the_first_thousand():

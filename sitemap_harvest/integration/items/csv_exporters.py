@@ -194,6 +194,16 @@ class TsvExporter(CsvExporter):
         super().__init__(file, **options)
         self.csv_writer = _TsvWriter(self.stream)  # type: ignore[assignment]  # for items of other kinds
 
+    def get_serialized_fields(
+        self,
+        item: Any,
+        default_value: Any = None,
+        include_empty: bool | None = None,  # noqa: FBT001 - as in Scrapy
+    ) -> Iterable[tuple[str, Any]]:
+        """Yield the fields of an item of another kind; those that it lacks are missing values, not empty texts."""
+        del default_value
+        return super().get_serialized_fields(item, None, include_empty)
+
     @classmethod
     def _split(cls, text: str, delimiter: str) -> list[str]:  # noqa: ARG003 - that of CSV
         return text.split("\t")

@@ -254,6 +254,8 @@ class FeedExporter(feedexport.FeedExporter):
                 with suppress(OSError):  # to close it reports that it cannot be opened
                     for part in parts if holds_all else islice(parts, 1):
                         self._write(slot, part)
+                if slot.exporter is None and isinstance(slot.storage, DatabaseStorage):
+                    _keep(slot, "the run has no items, whose kinds are the tables")
         for slot in self.slots if run is not None else ():
             self._check_replaced(slot)
         await super().close_spider(spider)
