@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.urls import WHITESPACE
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
 INSTANT = pa.timestamp("us", tz="UTC")
 
-_UNIFORM_DATES = (  # the output of almost all generators; each is parsed by one cast of the column
-    (r"^[12]\d{3}-\d\d-\d\d$", "day", None),  # other years could exceed Python's range
-    (r"^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$", "second", True),
-    (r"^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}(?:Z|[+-]\d\d:\d\d)$", "fraction", True),
-)
+_PRECISIONS = pa.array(["day", "second", "fraction"])
+_DAY, _SECOND, _FRACTION = range(3)  # indexes of these
+_NOT_READ = -1
+_DATE_CHARS, _TIME_CHARS, _ZONE_CHARS, _MAX_DECIMALS = len("2025-03-09"), len("2025-03-09T14:30:00"), len("+01:00"), 6
+_DATE_DIGITS, _TIME_DIGITS = (0, 1, 2, 3, 5, 6, 8, 9), (11, 12, 14, 15, 17, 18)  # columns
+_ZERO, _DASH, _T, _COLON, _POINT, _PLUS, _UTC = b"0-T:.+Z"
+_FIRST_YEAR, _LAST_YEAR = 1000, 2999  # others could exceed the range of Python
+_MONTHS = np.arange(f"{_FIRST_YEAR}-01", f"{_LAST_YEAR + 1}-02", dtype="M8[M]").astype("M8[D]").astype(np.int64)
+_MONTH_DAYS = np.diff(_MONTHS)
+_MAX_LENGTHS = 8  # of the texts of a column: generators write one or two
+_MICROSECONDS = 1_000_000
+_MICROSECONDS_PER_MINUTE, _MICROSECONDS_PER_DAY = 60 * _MICROSECONDS, 86_400 * _MICROSECONDS
 
 
 class DateColumns(NamedTuple):
@@ -35,31 +46,111 @@ def trimmed(texts: pa.StringArray) -> pa.StringArray:
 
 def dates(texts: pa.StringArray) -> DateColumns:
     """Return the instants of *texts*; null if there is no text, or it cannot be parsed."""
-    rows = len(texts)
-    instant, precision, zoned = pa.nulls(rows, INSTANT), pa.nulls(rows, pa.string()), pa.nulls(rows, pa.bool_())
-    is_w3c = zoned
-    unread = texts.is_valid()
-    for pattern, word, zone in _UNIFORM_DATES:
-        if not unread.true_count:
-            break
-        mask = pc.and_(unread, pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False))
-        if not mask.true_count:
-            continue
-        try:
-            values = texts.filter(mask)  # a date is cast by itself: a cast to an instant requires a time
-            values = (values.cast(pa.date32()).cast(pa.timestamp("us")) if word == "day" else values).cast(INSTANT)
-        except pa.ArrowInvalid:
-            continue  # there is an invalid date such as February 30: parsed one by one below
-        if mask.true_count == rows:
-            zoned = pa.repeat(pa.scalar(zone, pa.bool_()), rows)
-            return DateColumns(values, pa.repeat(word, rows), zoned, pa.repeat(pa.scalar(True), rows))  # noqa: FBT003 - a value of the column
-        instant = pc.replace_with_mask(instant, mask, values)
-        precision = pc.if_else(mask, word, precision)
-        zoned = pc.if_else(mask, pa.scalar(zone, pa.bool_()), zoned)
-        is_w3c = pc.or_kleene(mask, is_w3c)
-        unread = pc.and_not(unread, mask)
-    read = DateColumns(instant, precision, zoned, is_w3c)
+    micros, precisions = _usual_dates(texts)
+    is_read = precisions != _NOT_READ
+    is_zoned = precisions > _DAY
+    if is_read.all() and len(texts):
+        uniform = (precisions == precisions[0]).all()
+        words = pa.repeat(_PRECISIONS[precisions[0]], len(texts)) if uniform else _PRECISIONS.take(pa.array(precisions))
+        return DateColumns(_instants(micros, None), words, pa.array(is_zoned, mask=~is_zoned), pa.array(is_read))
+    is_null = ~is_read
+    read = DateColumns(
+        _instants(micros, is_null),
+        _PRECISIONS.take(pa.array(precisions, mask=is_null)),
+        pa.array(is_zoned, mask=~is_zoned),
+        pa.array(is_read, mask=is_null),
+    )
+    unread = pc.and_(texts.is_valid(), pa.array(is_null))
     return _one_by_one(texts, unread, read) if unread.true_count else read
+
+
+def _instants(micros: npt.NDArray[np.int64], is_null: npt.NDArray[np.bool_] | None) -> pa.TimestampArray:
+    return pa.array(micros, pa.int64(), mask=is_null).cast(INSTANT)
+
+
+def _usual_dates(texts: pa.StringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    """Return the instants of *texts* in microseconds, and the index of the precision of each; -1 if it was not read.
+
+    Reads what almost all generators write: a day, or a time to the second or with up to
+    six decimals, with its zone.
+    """
+    micros, precisions = np.zeros(len(texts), np.int64), np.full(len(texts), _NOT_READ, np.int8)
+    lengths = pc.fill_null(pc.binary_length(texts), 0).to_numpy()
+    used = np.flatnonzero(np.bincount(lengths))
+    if len(used) > _MAX_LENGTHS:
+        return micros, precisions
+    for length in used[used >= _DATE_CHARS].tolist():
+        rows = slice(None) if len(used) == 1 else np.flatnonzero(lengths == length)
+        read = _dates_of_length(_characters(texts, rows, length))
+        micros[rows], precisions[rows] = read.micros, np.where(read.is_valid, read.precision, _NOT_READ)
+    return micros, precisions
+
+
+def _characters(texts: pa.StringArray, rows: Any, length: int) -> npt.NDArray[np.uint8]:
+    """Return the bytes of those *texts* that have *length* bytes: a row for each of *rows*."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts)]
+    data = texts.buffers()[2]
+    view = np.ndarray((data.size - length + 1,), f"V{length}", data, 0, (1,))
+    return np.asarray(view[offsets[rows]].view(np.uint8).reshape(-1, length))
+
+
+class _Read(NamedTuple):
+    """The instants of texts of one form."""
+
+    is_valid: npt.NDArray[np.bool_]
+    micros: npt.NDArray[np.int64]
+    precision: int
+
+
+def _dates_of_length(texts: npt.NDArray[np.uint8]) -> _Read:
+    """Read *texts* of one length, a row of bytes each."""
+    digits = texts - _ZERO  # those of other characters are more than 9
+    is_valid = (texts[:, (4, 7)] == _DASH).all(axis=1) & (digits[:, _DATE_DIGITS] < 10).all(axis=1)
+    year, month, day = _pair(digits, 0) * 100 + _pair(digits, 2), _pair(digits, 5), _pair(digits, 8)
+    is_valid &= (year >= _FIRST_YEAR) & (year <= _LAST_YEAR) & (month >= 1) & (month <= 12)
+    number = np.where(is_valid, (year - _FIRST_YEAR) * 12 + month - 1, 0)
+    is_valid &= (day >= 1) & (day <= _MONTH_DAYS[number])
+    days = _MONTHS[number] + day - 1
+    if texts.shape[1] == _DATE_CHARS:
+        return _Read(is_valid, days * _MICROSECONDS_PER_DAY, _DAY)
+    return _with_time(texts, digits, is_valid, days * _MICROSECONDS_PER_DAY)
+
+
+def _with_time(
+    texts: npt.NDArray[np.uint8],
+    digits: npt.NDArray[np.uint8],
+    is_valid: npt.NDArray[np.bool_],
+    micros: npt.NDArray[np.int64],
+) -> _Read:
+    """Return *micros*, the instants of the days of *texts*, with their times; all need to have the same form."""
+    is_utc = bool(texts[0, -1] == _UTC)
+    zone = texts.shape[1] - (1 if is_utc else _ZONE_CHARS)
+    decimals = zone - _TIME_CHARS - 1
+    if decimals not in {-1, *range(1, _MAX_DECIMALS + 1)}:
+        return _Read(np.zeros(len(texts), np.bool_), micros, _SECOND)
+    columns = [*_TIME_DIGITS, *range(_TIME_CHARS + 1, zone)]
+    is_valid &= (texts[:, 10] == _T) & (texts[:, (13, 16)] == _COLON).all(axis=1)
+    hour, minute, second = _pair(digits, 11), _pair(digits, 14), _pair(digits, 17)
+    if is_utc:
+        is_valid &= texts[:, zone] == _UTC
+    else:
+        columns += [zone + 1, zone + 2, zone + 4, zone + 5]
+        is_west, hours, minutes = texts[:, zone] == _DASH, _pair(digits, zone + 1), _pair(digits, zone + 4)
+        is_valid &= (is_west | (texts[:, zone] == _PLUS)) & (texts[:, zone + 3] == _COLON)
+        is_valid &= (hours < 24) & (minutes < 60)
+        micros = micros - np.where(is_west, -1, 1) * (hours * 60 + minutes) * _MICROSECONDS_PER_MINUTE
+    is_valid &= (digits[:, columns] < 10).all(axis=1) & (hour < 24) & (minute < 60) & (second < 60)
+    micros = micros + ((hour * 60 + minute) * 60 + second) * _MICROSECONDS
+    for place, column in enumerate(range(_TIME_CHARS + 1, zone), start=1):
+        micros += digits[:, column].astype(np.int64) * 10 ** (_MAX_DECIMALS - place)
+    if decimals > 0:
+        is_valid &= texts[:, _TIME_CHARS] == _POINT
+    return _Read(is_valid, micros, _FRACTION if decimals > 0 else _SECOND)
+
+
+def _pair(digits: npt.NDArray[np.uint8], column: int) -> npt.NDArray[np.int64]:
+    """Return the number of two digits that begins in *column*."""
+    return digits[:, column].astype(np.int64) * 10 + digits[:, column + 1]
 
 
 def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns) -> DateColumns:

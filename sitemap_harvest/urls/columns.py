@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,6 +13,9 @@ from sitemap_harvest.urls.address import resolve
 from sitemap_harvest.urls.key import CANONICAL_PATTERN, SITE, url_key
 
 _CANONICAL = re.compile(CANONICAL_PATTERN)
+_SITE_OF_CANONICAL = re.compile(r"(https?://[a-z0-9.:-]+)/")
+_NOT_CANONICAL = [bytes([code]) for code in b'"#%<>[\\]^`']  # of the characters from the space to the last letter
+_SPACE, _LAST_LETTER, _SLASH, _DOT = b" z/."
 _FEW = 64
 _MAX_CHARS = 8 * 1024  # of a URL in re, which needs 130 bytes per character
 
@@ -35,6 +39,8 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
     A text that is a canonical URL, as almost all are, is its own loc and key; one
     regular expression over the column finds these.
     """
+    if (site := _common_site(texts)) is not None:
+        return AddressColumns(texts, pa.nulls(len(texts), pa.string()), texts, pa.repeat(site, len(texts)), {})
     canonical = _canonical(texts)
     flaws: dict[str, list[int]] = {}
     loc, key, raw = texts, texts, pa.nulls(len(texts), pa.string())
@@ -54,6 +60,24 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
         keys = _put(locs, unusual, [loc and url_key(loc) for loc in locs.filter(unusual).to_pylist()])
         key = pc.replace_with_mask(texts, odd, keys)
     return AddressColumns(loc, raw, key, _sites(key), flaws)
+
+
+def _common_site(texts: pa.StringArray) -> str | None:
+    """Return the site of all *texts*, if they are clearly canonical URLs of one site.
+
+    A few passes over all bytes at once take a third of the time of a regular expression.
+    """
+    first = texts[0].as_py() if len(texts) >= _FEW else ""
+    match = _SITE_OF_CANONICAL.match(first)
+    if not match or not _CANONICAL.fullmatch(first) or pc.starts_with(texts, match[0]).false_count:
+        return None
+    bounds = np.frombuffer(texts.buffers()[1], np.int32)[[texts.offset, texts.offset + len(texts)]].tolist()
+    data = bytes(memoryview(texts.buffers()[2])[slice(*bounds)])
+    codes = np.frombuffer(data, np.uint8)
+    if codes.min() <= _SPACE or codes.max() > _LAST_LETTER or any(one in data for one in _NOT_CANONICAL):
+        return None
+    has_dot_segment = ((codes[:-1] == _SLASH) & (codes[1:] == _DOT)).any()
+    return None if has_dot_segment else match[1]
 
 
 def _canonical(texts: pa.StringArray) -> pa.BooleanArray:
