@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from sys import getsizeof
@@ -159,22 +160,32 @@ class Collector:
             raise LimitReached
         self._count(1)
 
-    def add_columns(self, texts: Mapping[str, Any]) -> Iterator[UrlBatch]:
-        """Add entries as whole columns, numbered after those added before, and yield them as batches.
+    def add_columns(self, texts: Mapping[str, Any], apart: Collector) -> Iterator[UrlBatch]:
+        """Add entries as whole columns, and those of *apart* between them, and yield them as batches.
 
-        *texts* has an array, or ``None`` for absent, for each of ``loc``, ``lastmod``,
-        ``changefreq`` and ``priority``.
+        *texts* has an array for ``position`` and ``loc``, and for other columns if an entry has a value.
         """
-        rows = len(texts["loc"])
-        allowed = min(rows, self._limit - self.added)
-        for start in range(0, allowed, self._max_rows):
-            size = min(self._max_rows, allowed - start)
-            part = _slice(texts, start, size)
-            first = self.added + 1
-            self._count(size)
-            self.problems.reached = self.added
-            yield from self._batch({"position": pa.array(np.arange(first, first + size)), **part})
-        self._count(rows - allowed)
+        self.problems.absorb(apart.problems)
+        texts = _merged(texts, apart._texts()) if apart._loc else texts
+        rows = len(texts["position"])
+        self._count(rows)
+        for start in range(0, rows, self._max_rows):
+            part = {name: column.slice(start, self._max_rows) for name, column in texts.items()}
+            self.problems.reached = part["position"][-1].as_py()
+            yield from self._batch(part)
+
+    def apart(self, rows: int) -> Collector:
+        """Return a collector for entries that :meth:`add_columns` adds with *rows* others.
+
+        Raises :exc:`LimitReached` like :meth:`add`, without a problem in this collector.
+        """
+        other = copy(self)
+        other.problems = ProblemLog(self._document, was_cut=self.problems.was_cut)
+        other.problems.is_well_formed = self.problems.is_well_formed
+        other.refs, other.hints = [], {}
+        other._clear()  # noqa: SLF001 - of the same class
+        other._count(rows)  # noqa: SLF001 - the same
+        return other
 
     def refer(self, position: int, loc: str, lastmod: str | None = None) -> None:
         """Add a reference to another document, by its texts as published.
@@ -236,17 +247,22 @@ class Collector:
         """Yield all collected entries."""
         if not self._loc:
             return
+        texts, rows = self._texts(), len(self._loc)
+        self._clear()
+        for start in range(0, rows, self._max_rows):
+            yield from self._batch({name: column.slice(start, self._max_rows) for name, column in texts.items()})
+
+    def _texts(self) -> dict[str, pa.Array]:
+        """Return the collected entries as columns, without those in which none has a value."""
         texts = {"position": pa.array(self._position, pa.int64()), "loc": pa.array(self._loc, pa.string())}
         for name in _TRIMMED:
             column = pa.array(getattr(self, f"_{name}"), pa.string())
             if column.null_count < len(column):
                 texts[name] = column
-        sparse, rows = self._sparse, len(self._loc)
-        self._clear()
-        for name, values in sparse.items():
-            texts[name] = pa.array([values.get(row) for row in range(rows)], UrlBatch.schema().field(name).type)
-        for start in range(0, rows, self._max_rows):
-            yield from self._batch(_slice(texts, start, self._max_rows))
+        for name, values in self._sparse.items():
+            column = (values.get(row) for row in range(len(self._loc)))
+            texts[name] = pa.array(column, UrlBatch.schema().field(name).type)
+        return texts
 
     def _batch(self, texts: dict[str, Any]) -> Iterator[UrlBatch]:
         """Yield the entries with the columns *texts* as a batch, if there are any."""
@@ -300,9 +316,15 @@ class Collector:
             self.problems.add(code, entry=place, excerpt=excerpt, count=count)
 
 
-def _slice(texts: Mapping[str, Any], start: int, size: int) -> dict[str, Any]:
-    """Return the rows of *texts* from *start* on, without absent columns."""
-    return {name: column.slice(start, size) for name, column in texts.items() if column is not None}
+def _merged(one: Mapping[str, pa.Array], other: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Return the rows of *one* and *other*, which each are sorted by position, in that order."""
+    parts = {}
+    for name in {**one, **other}:
+        kind = (one if name in one else other)[name].type
+        both = ((texts.get(name), len(texts["position"])) for texts in (one, other))
+        parts[name] = pa.concat_arrays([pa.nulls(rows, kind) if column is None else column for column, rows in both])
+    order = pa.array(np.argsort(parts["position"].to_numpy(), kind="stable"))
+    return {name: column.take(order) for name, column in parts.items()}
 
 
 @cache

@@ -78,6 +78,15 @@ class ProblemLog:
         sound = 0 if reliability is Reliability.ALL else max(0, before - (reliability is Reliability.RECOVERED))
         self.last_sound = sound if self.last_sound is None else min(sound, self.last_sound)
 
+    def absorb(self, other: ProblemLog) -> None:
+        """Add the problems of *other*, which is about a part of the same document."""
+        for code, found in other._found.items():
+            own = self._found.setdefault(code, _Found(found.detail))
+            own.count += found.count
+            own.samples += found.samples[: MAX_SAMPLES - len(own.samples)]
+        if other.last_sound is not None:
+            self.last_sound = other.last_sound if self.last_sound is None else min(self.last_sound, other.last_sound)
+
     def forget_reading(self) -> None:
         """Discard the problems of decompression and decoding, because the next reading of the document reports them.
 

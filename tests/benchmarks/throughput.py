@@ -1,6 +1,6 @@
 """Measure the cost of a URL, compared with a stock Scrapy spider that yields one item per URL.
 
-    python -m tests.benchmarks.throughput [--files 20] [--urls 50000] [--rounds 3] [--formats jsonl parquet]
+    python -m tests.benchmarks.throughput [--files 20] [--urls 50000] [--rounds 3] [--formats jsonl parquet] [--odd]
 
 Generates sitemaps, serves them on loopback, and runs both spiders in turns, each in a separate process. Prints the
 processor time of each per URL, their ratio round by round, and peak memory. Quote ratios of one run; seconds depend on
@@ -42,6 +42,9 @@ class Stock(scrapy.Spider):
 """
 
 
+ODD = ("{}<!-- comment -->", "<![CDATA[{}]]>", "{}?a=1&#38;b=2")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=20, help="sitemaps (20)")
@@ -51,6 +54,11 @@ def main() -> None:
     parser.add_argument("--extensions", action="store_true", help="3 alternates and 1 image a URL")
     parser.add_argument(
         "--shape", choices=["same", "mixed"], default="same", help="whether every entry has every field"
+    )
+    parser.add_argument(
+        "--odd",
+        action="store_true",
+        help="one entry with a comment, a CDATA section or a numeric reference in each file",
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,6 +92,8 @@ def sitemap(number: int, options: argparse.Namespace) -> str:
 def entry(number: int, row: int, options: argparse.Namespace) -> str:
     loc = f"https://www.example.com/catalog/section-{row % 97}/product-{number}-{row}-with-a-name.html"
     lines = [f"    <loc>{loc}</loc>\n"]
+    if options.odd and row == options.urls // 5:
+        lines = [f"    <loc>{ODD[number % len(ODD)].format(loc)}</loc>\n"]
     if options.shape == "same" or row % 3:
         day, hour, minute = 1 + row % 28, row % 24, row % 60
         lines.append(f"    <lastmod>2025-0{1 + row % 9}-{day:02}T{hour:02}:{minute:02}:00+00:00</lastmod>\n")

@@ -94,14 +94,35 @@ def test_sitemaps_after_the_limit_are_ignored() -> None:
     assert into.problems.lost_something
 
 
-def test_columns_are_cut_at_the_limit() -> None:
+def test_no_columns_are_added_beyond_the_limit() -> None:
     into = collector(urls=3)
-    texts = {"loc": pa.array([f"https://example.com/{n}" for n in range(5)]), "lastmod": None}
-    rows = []
     with pytest.raises(LimitReached):
-        rows += [row for batch in into.add_columns({**texts, "changefreq": None, "priority": None}) for row in batch]
-    assert into.entries == 3
-    assert noted(into.problems) == {"document/too-many-urls": 1}
+        into.apart(4)
+    assert noted(into.problems) == {}
+    into.apart(3)
+
+
+def test_entries_read_apart_are_in_their_place_among_the_columns() -> None:
+    into = collector()
+    apart = into.apart(3)
+    apart.add(2, "https://example.com/2", "2025-03-09", more={"images": [{"loc": "/2.png"}]})
+    apart.add(2, "https://example.com/2b")
+    apart.problems.add("loc/repeated", entry=2)
+    texts = {
+        "position": pa.array([1, 3, 4]),
+        "loc": pa.array([f"https://example.com/{n}" for n in (1, 3, 4)]),
+        "priority": pa.array(["0.5", None, "high"]),
+    }
+    rows = collected(into, into.add_columns(texts, apart))
+    assert [(row.position, row.loc, row.lastmod_text, row.priority) for row in rows] == [
+        (1, "https://example.com/1", None, 0.5),
+        (2, "https://example.com/2", "2025-03-09", None),
+        (2, "https://example.com/2b", None, None),
+        (3, "https://example.com/3", None, None),
+        (4, "https://example.com/4", None, None),
+    ]
+    assert [[image.loc for image in row.images or ()] for row in rows] == [[], ["/2.png"], [], [], []]
+    assert noted(into.problems) == {"loc/repeated": 1, "priority/unreadable": 1}
 
 
 def test_whitespace_around_values_is_ignored() -> None:

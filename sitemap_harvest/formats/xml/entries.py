@@ -103,7 +103,7 @@ class EntryReader:
         elif role == "loc":
             self._outside(element)
         elif is_extension(element.tag):
-            self._into.problems.add("xml/extension-outside", line=self._line(element))
+            self._into.problems.add("xml/extension-outside", line=self.line(element))
         else:
             for child in element:
                 self._read(child, element.tag)
@@ -112,16 +112,16 @@ class EntryReader:
         """Read a *loc* outside of an entry, if it is certainly a URL."""
         text = "".join(loc.itertext())
         if "://" not in text:
-            self._into.problems.add("xml/stray-text", line=self._line(loc), excerpt=text)
+            self._into.problems.add("xml/stray-text", line=self.line(loc), excerpt=text)
             return
         self.position += 1
-        self._into.problems.add("loc/outside-entry", entry=self.position, line=self._line(loc), excerpt=text)
+        self._into.problems.add("loc/outside-entry", entry=self.position, line=self.line(loc), excerpt=text)
         self._put(self._own_role, self.position, (text, None, None, None), [])
 
     def _entry(self, element: Any, role: Role) -> None:  # noqa: C901, PLR0912, PLR0915 - the hot loop: avoids calls
         self.position = position = self.position + 1
         if role != self._own_role:
-            self._into.problems.add("xml/foreign-entry", entry=position, line=self._line(element))
+            self._into.problems.add("xml/foreign-entry", entry=position, line=self.line(element))
         loc = lastmod = changefreq = priority = None
         others: list[Any] = []
         nested: list[tuple[Any, Role]] = []
@@ -137,10 +137,10 @@ class EntryReader:
             text = (child.text or "") if not len(child) else self._text_of(child, found, roles, puts)
             if found == "loc":
                 if len(child):
-                    self._into.problems.add("loc/markup", entry=position, line=self._line(child), excerpt=text)
+                    self._into.problems.add("loc/markup", entry=position, line=self.line(child), excerpt=text)
                     text = web_line(text)
                 if loc and loc.strip(WHITESPACE):
-                    self._into.problems.add("loc/repeated", entry=position, line=self._line(child), excerpt=text)
+                    self._into.problems.add("loc/repeated", entry=position, line=self.line(child), excerpt=text)
                     nested += _entries_inside(others, roles)
                     self._put(role, position, (loc, lastmod, changefreq, priority), others)
                     puts += 1
@@ -156,21 +156,21 @@ class EntryReader:
             elif found in ENTRIES:
                 nested.append((child, found))
             else:  # a duplicate field: the first counts, the other goes to ``extra``
-                self._into.problems.add("xml/repeated-field", entry=position, line=self._line(child), excerpt=text)
+                self._into.problems.add("xml/repeated-field", entry=position, line=self.line(child), excerpt=text)
                 others.append(child)
         if stray and (stray := stray.strip(WHITESPACE)):
             if loc is None and "://" in stray:
                 loc = stray
-                self._into.problems.add("loc/no-element", entry=position, line=self._line(element), excerpt=stray)
+                self._into.problems.add("loc/no-element", entry=position, line=self.line(element), excerpt=stray)
             else:
-                self._into.problems.add("xml/stray-text", entry=position, line=self._line(element), excerpt=stray)
+                self._into.problems.add("xml/stray-text", entry=position, line=self.line(element), excerpt=stray)
         is_empty = loc is None and bool(nested)
         if others:
             nested += _entries_inside(others, roles)
         if not is_empty:
             self._put(role, position, (loc, lastmod, changefreq, priority), others)
         for child, found in nested:
-            self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self._line(child))
+            self._into.problems.add("xml/nested-entry", entry=self.position + 1, line=self.line(child))
             self._entry(child, found)
 
     def _text_of(self, value: Any, role: Role, roles: Roles, puts: int) -> str:
@@ -184,7 +184,7 @@ class EntryReader:
             return "".join(value.itertext())
         if puts or self.position > self._before + 1 or not self.may_give_up:
             detail = "a value contains another element, which was not read"
-            self._into.problems.add("xml/malformed", detail, entry=self.position, line=self._line(value))
+            self._into.problems.add("xml/malformed", detail, entry=self.position, line=self.line(value))
             return value.text or ""
         raise OddShape
 
@@ -216,11 +216,12 @@ class EntryReader:
         more = read_extensions(others) if others else None
         for other in others:
             if (text := other.text) and not text.isspace() and is_extension(other.tag):
-                self._into.problems.add("xml/stray-text", entry=position, line=self._line(other), excerpt=text.strip())
+                self._into.problems.add("xml/stray-text", entry=position, line=self.line(other), excerpt=text.strip())
         for url in urls:
             self._into.add(position, url, lastmod, changefreq, priority, more)
 
-    def _line(self, element: Any) -> int | None:
+    def line(self, element: Any) -> int | None:
+        """Return the line of *element* in the document, if it is known."""
         line: int | None = element.sourceline
         return None if line is None else line + self.line_before
 

@@ -22,9 +22,9 @@ _MAX_NAME_CHARS = 512
 
 IMAGE_FIELDS = ("loc", "caption", "title", "geo_location", "license")
 LINK_ATTRIBUTES = ("href", "hreflang", "media", "type")
-_NEWS_FIELDS = ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
-_PUBLICATION_FIELDS = ("name", "language")
-_VIDEO = frozenset(
+NEWS_FIELDS = ("title", "publication_date", "keywords", "genres", "access", "stock_tickers", "geo_locations")
+PUBLICATION_FIELDS = ("name", "language")
+VIDEO_FIELDS = frozenset(
     {
         *("category", "content_loc", "description", "duration", "expiration_date", "family_friendly", "gallery_loc"),
         *("live", "player_loc", "publication_date", "rating", "requires_subscription", "thumbnail_loc", "title"),
@@ -82,14 +82,12 @@ def _reader(tag: object) -> Callable[[Any, Plain], None] | None:
 _FOUND_READERS = Names(_reader)
 
 
-def is_image(tag: str) -> bool:
-    """Whether *tag*, ``{namespace}local``, is an image of a page."""
-    return _reader(tag) is _image
+def record_column(tag: str) -> str | None:
+    """Return the column of lists of records that elements *tag* (``{namespace}local``) become.
 
-
-def is_link(tag: str) -> bool:
-    """Whether *tag*, ``{namespace}local``, is a link to an alternate of a page."""
-    return _reader(tag) is _link
+    ``None``: they become no records, or their records are not flat.
+    """
+    return {_image: "images", _video: "videos", _news: "news", _link: "alternates"}.get(_reader(tag))  # type: ignore[arg-type]  # None is no key
 
 
 _LOCAL_NAMES: Names[str] = Names(lambda tag: tag.rpartition("}")[2].lower() if isinstance(tag, str) else "")
@@ -154,9 +152,9 @@ def _image(element: Any, found: Plain) -> None:
 def _news(element: Any, found: Plain) -> None:
     news: Plain = {}
     unknown = []
-    for child in _fill(element, _NEWS_FIELDS, news):
+    for child in _fill(element, NEWS_FIELDS, news):
         if _LOCAL_NAMES[child.tag] == "publication" and not child.items():
-            unknown += _fill(child, _PUBLICATION_FIELDS, news, prefix="publication_")
+            unknown += _fill(child, PUBLICATION_FIELDS, news, prefix="publication_")
         else:
             unknown.append(child)
     found.setdefault("news", []).append(news)
@@ -179,7 +177,7 @@ def _video_field(child: Any, name: str, video: Plain) -> None:
         video.setdefault("tags", []).append(_text(child))
     elif name in {"restriction", "platform"} and name not in video:
         video[name] = {"relationship": attributes.pop("relationship", None), "value": _text(child)}
-    elif name in _VIDEO and name not in video and not len(child):
+    elif name in VIDEO_FIELDS and name not in video and not len(child):
         video[name] = _text(child)
         attribute, field = _KNOWN_ATTRIBUTES.get(name, ("", ""))
         if attribute in attributes:

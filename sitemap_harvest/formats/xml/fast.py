@@ -1,16 +1,16 @@
-"""The fast path: reads plain entries as whole columns, with a few vectorized operations on all tags of a chunk.
+"""The fast path: reads the entries that generators write as whole columns, many at once.
 
-Plain is what generators write: the protocol's own fields, each at most once per entry,
-and any number of alternates and images. Every ``<``, ``>``, ``&`` and control character
-must be accounted for; constructs that cannot be split with certainty (a comment, a
-CDATA section, a ``>`` in a text) are rejected. The results are the same as the strict
-parser's, which a differential test verifies.
+All entries of a chunk are split at once with numpy, and compared with the templates of
+entries that were read before. What is left over, such as an entry with a video, is read
+by the strict parser, entry by entry. The results are the same as if it had read the
+whole document, which a differential test verifies.
 """
 
 from __future__ import annotations
 
 import re
-from enum import IntEnum
+import sys
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,277 +18,433 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.formats.columns import trimmed
-from sitemap_harvest.formats.xml.extensions import IMAGE_FIELDS, LINK_ATTRIBUTES, is_image, is_link
+from sitemap_harvest.formats.xml.templates import FIELDS, XML_WHITESPACE, Bytes, meanings_of, template_of
 from sitemap_harvest.model import UrlBatch
 from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
-    Numbers = npt.NDArray[np.intp]
+    from sitemap_harvest.formats.xml.templates import Numbers, Template
 
-Texts = dict[str, Any]  # by column: a pa.Array, or None if no entry has it
+Texts = dict[str, Any]  # by column: a pa.Array
 
-_LESS, _GREATER, _QUOTE, _FIRST_ALLOWED = b"<"[0], b">"[0], b'"'[0], 0x20
-_NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # U+FFFE and U+FFFF, which XML forbids
-_MAX_FORMS = 64  # no generator writes so many different tags
-_FIELDS = ("loc", "lastmod", "changefreq", "priority")
-_LINK_ATTRIBUTES = frozenset({"rel", *LINK_ATTRIBUTES})
-_SHORTEST_URL = len("http://a")
-_XML_WHITESPACE = " \t\n"
-_TAG = re.compile(r'(/?)([A-Za-z_][\w:.\-]*)((?:\s+[A-Za-z_][\w:.\-]*="")+\s*|)(/?)', re.ASCII)
-_HTTP, _SPACE, _LOWER = b"http", b" "[0], 0x20  # setting the bit makes a letter lower case
+_LESS, _QUOTE, _SPACE, _AMPERSAND, _LINE_END, _EXCLAMATION_MARK, _QUESTION_MARK = b'<" &\n!?'
+_LAST_ASCII, _NONCHARACTER_BYTE = 0x7F, 0xEF
+_NONCHARACTERS = ("\ufffe", "\uffff")  # which XML forbids
+_FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_CHARACTER = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # which XML allows
+_MAX_TEMPLATES = 256
+_MAX_MARKS = 4096  # of an entry
+_MAX_GAP = 4096  # bytes between two entries
+_FEW_ENTRIES = 8  # of one template: reading them one by one takes less time
+_ATTEMPTS, _ENTRIES_PER_ATTEMPT = 16, 16  # to find a template, so that a document without any costs little
 _TWO_URLS = r"(?i)[^ \t\n][ \t\n]+https?://"
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))  # & last
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,8})|#x([0-9A-Fa-f]{1,8})|(lt|gt|quot|apos|amp));")
+_NAMED = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
+_HIDDEN = re.compile(rb"<!--[^-]*+(?:-[^-]++)*+-->|<!\[CDATA\[([^\]]*+(?:\](?!\]>)[^\]]*+)*+)\]\]>")
+_ANY_TAG = re.compile(rb"<(?:[^<>\"']++|\"[^<\"]*+\"|'[^<']*+')++>")
+_IN_TEXT = ((b"&", b"&amp;"), (b"<", b"&lt;"), (b">", b"&gt;"), (b'"', b"&quot;"), (b"]", b"&#93;"))  # & first
 
 
-class _Role(IntEnum):
-    URL = 0
-    FIELD = 1
-    LINK = 2
-    IMAGE = 3
-    IMAGE_FIELD = 4
+class _Entity(NamedTuple):
+    """An entity, for comparing many places with it: eight bytes at each."""
+
+    text: str
+    character: str
+    mask: np.uint64
+    word: np.uint64
 
 
-_DEPTH = np.array([0, 1, 1, 1, 2])  # depth of the elements of each role below the root
-
-
-class _Tag(NamedTuple):
-    """The meaning of the tags of one form."""
-
-    role: _Role
-    name: str
-    attributes: tuple[str, ...]
-    is_start: bool
-    is_end: bool
+_ENTITIES = [  # & last
+    _Entity(
+        f"&{name};",
+        character,
+        np.uint64((1 << 8 * (len(name) + 2)) - 1),
+        np.uint64(int.from_bytes(f"&{name};".encode(), "little")),
+    )
+    for name, character in _NAMED.items()
+]
 
 
 class NotExplained(Exception):  # noqa: N818 - not an error: it selects the strict parser
     """The document contains something that the fast path does not read."""
 
 
-def element_roles(namespaces: Mapping[str | None, str]) -> dict[str, _Role]:
-    """Return the roles of elements by name, with the prefixes that the root declares in *namespaces*."""
-    roles = {"url": _Role.URL} | dict.fromkeys(_FIELDS, _Role.FIELD)
-    for prefix, namespace in namespaces.items():
-        if prefix and is_link(f"{{{namespace}}}link"):
-            roles[f"{prefix}:link"] = _Role.LINK
-        if prefix and is_image(f"{{{namespace}}}image") and _Role.IMAGE not in roles.values():
-            roles[f"{prefix}:image"] = _Role.IMAGE
-            roles |= {f"{prefix}:{name}": _Role.IMAGE_FIELD for name in IMAGE_FIELDS}
-    return roles
+class OddEntry(NamedTuple):
+    """An entry that the strict parser must read, with everything up to the next one."""
+
+    before: int
+    """Number of entries before it in the document."""
+    lines: int
+    """Number of line ends before it in the chunk."""
+    data: bytes
 
 
-def read_columns(chunk: bytes, roles: Mapping[str, _Role]) -> Texts:
-    """Return the columns of *chunk*, which has complete entries in UTF-8. Raises :exc:`NotExplained`."""
-    if b"\r" in chunk:
-        chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # normalized as in XML
-    texts = _Entries(chunk, roles).columns()
-    if _has_blank_before_url(chunk) and pc.any(pc.match_substring_regex(texts["loc"], _TWO_URLS)).as_py():
-        raise NotExplained
-    return texts
+class Chunk(NamedTuple):
+    """The entries of a chunk."""
+
+    entries: int
+    """Their number."""
+    texts: Texts
+    """Columns of ``UrlEntry``, as published, of most of them."""
+    odd: list[OddEntry]
+    """The others."""
 
 
-def _meaning(form: str, roles: Mapping[str, _Role]) -> _Tag:
-    """Return the meaning of a tag of *form*. Raises :exc:`NotExplained`."""
-    match = _TAG.fullmatch(form)
-    if not match or match[2] not in roles:
-        raise NotExplained
-    role = roles[match[2]]
-    attributes = tuple(match[3].replace('=""', "").split())
-    is_empty, is_end = bool(match[4]), bool(match[1])
-    if is_empty != (role is _Role.LINK) or (attributes and role is not _Role.LINK) or (is_empty and is_end):
-        raise NotExplained
-    if len(set(attributes)) < len(attributes) or not _LINK_ATTRIBUTES.issuperset(attributes):
-        raise NotExplained
-    return _Tag(role, match[2], attributes, is_start=not (is_empty or is_end), is_end=is_end)
+class FastReader:
+    """Splits the chunks of one document into columns and odd entries."""
 
+    def __init__(self, namespaces: Mapping[str | None, str], prefix: str) -> None:
+        """Read entries with the *namespaces* of the root; *prefix* is that of the root, with its colon."""
+        self._meanings = meanings_of(namespaces, prefix)
+        self.start_tag = f"<{prefix}url>".encode()
+        """The start of each entry."""
+        self.end_tag = f"</{prefix}url>".encode()
+        self._templates: list[Template] = []
+        self._attempts = 0
+        self._most_attempts = _ATTEMPTS
+        self._is_mark = np.empty((2, 0), np.bool_)  # used again, as new memory takes longer to allocate than to fill
 
-class _Entries:
-    """The entries of *data*, which begins with a tag and has normalized line ends.
+    def read(self, data: bytes, before: int) -> Chunk:
+        """Return the entries of *data*, which begins with one and has only whole ones, after *before* others.
 
-    Raises :exc:`NotExplained` if *data* contains a character that XML forbids, cannot be
-    split into tags and texts, or has entries that are not plain.
-    """
+        Raises :exc:`NotExplained`.
+        """
+        shown, origin = data, None
+        marks = self._marks(shown)
+        follows = np.frombuffer(data, np.uint8)[np.minimum(marks + 1, len(data) - 1)]
+        if (follows == _EXCLAMATION_MARK).any():
+            if (follows == _QUESTION_MARK).any():
+                raise NotExplained  # either may be inside the other
+            shown, origin = _without_hidden(data)
+            marks = self._marks(shown)
+        if (b"]" in shown and b"]]>" in shown) or not shown.startswith(self.start_tag):
+            raise NotExplained
+        _check_encoding(shown)
+        compared = Bytes(shown)
+        groups, starts = self._one_group(shown, marks, compared) or self._groups(shown, marks, compared)
+        plain = _Plain(shown, groups, len(starts))
+        if plain.odd.any():  # because of their values
+            plain = _Plain(shown, [group.without(plain.odd) for group in groups], len(starts))
+        odd = np.flatnonzero(~plain.has)
+        if len(odd) and len(compared.find(marks, self.end_tag)) != len(starts):
+            raise NotExplained  # some of them are not whole
+        texts = {"position": pa.array(np.flatnonzero(plain.has) + (before + 1)), **plain.texts}
+        ends = np.append(starts[1:], len(shown))
+        if origin is not None:
+            starts, ends = origin(starts), origin(ends)
+        return Chunk(len(starts), texts, list(_pieces(data, before, odd, starts, ends)))
 
-    def __init__(self, data: bytes, roles: Mapping[str, _Role]) -> None:
+    def _marks(self, data: bytes) -> Numbers:
+        """Return the positions of all ``<`` and ``"``."""
         codes = np.frombuffer(data, np.uint8)
-        controls = codes[codes < _FIRST_ALLOWED]
-        if ((controls != 0x0A) & (controls != 0x09) & (controls != 0x0D)).any():
-            raise NotExplained
-        if not data.isascii():
-            try:
-                data.decode()
-            except UnicodeDecodeError as error:
-                raise NotExplained from error
-            if any(character in data for character in _NONCHARACTERS):
-                raise NotExplained
-        self._data = pa.py_buffer(data)
-        self._starts = np.flatnonzero(codes == _LESS) + 1  # start of the inside of each tag
-        self._stops = np.flatnonzero(codes == _GREATER)  # end of the inside of each tag: its ``>``
-        self._next = np.append(self._starts[1:] - 1, len(data))  # end of the text after each tag
-        if len(self._starts) != len(self._stops) or not len(self._starts) or self._starts[0] != 1:
-            raise NotExplained
-        if (self._starts >= self._stops).any() or (self._stops >= self._next).any():
-            raise NotExplained
-        quotes = np.flatnonzero(codes == _QUOTE)
-        self._quotes = quotes[quotes < self._stops[np.searchsorted(self._starts, quotes) - 1]]  # those in tags
-        self._first_quote = np.searchsorted(self._quotes, self._starts) if len(self._quotes) else quotes  # of each tag
-        forms = self._without_values().dictionary_encode()
-        if len(forms.dictionary) > _MAX_FORMS:
-            raise NotExplained
-        self._form = forms.indices.to_numpy()
-        self._tags = tags = [_meaning(form, roles) for form in forms.dictionary.to_pylist()]
-        self._entities = _entities(data) if b"&" in data else []
-        self._role = np.array([tag.role for tag in tags])[self._form]
-        self._is_start = np.array([tag.is_start for tag in tags])[self._form]
-        self._is_end = np.array([tag.is_end for tag in tags])[self._form]
-        self._check()
-        self._entry = np.cumsum((self._role == _Role.URL) & self._is_start) - 1
+        if len(self._is_mark[0]) < len(codes):
+            self._is_mark = np.empty((2, len(codes)), np.bool_)
+        is_mark, is_quote = self._is_mark[:, : len(codes)]
+        np.equal(codes, _LESS, out=is_mark)
+        if b'"' in data:
+            np.equal(codes, _QUOTE, out=is_quote)
+            np.logical_or(is_mark, is_quote, out=is_mark)
+        return np.flatnonzero(is_mark)
 
-    def _texts(self, starts: Numbers, stops: Numbers) -> pa.StringArray:
-        """Return the texts between *starts* and *stops*, which are ascending."""
-        if not len(starts):
-            return pa.array([], pa.string())
-        offsets = np.empty(2 * len(starts), np.int32)
-        offsets[::2], offsets[1::2] = starts, stops
-        both = pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), self._data)
-        return both.take(pa.array(np.arange(0, len(offsets) - 1, 2)))
-
-    def _without_values(self) -> pa.StringArray:
-        """Return the forms of all tags: tags without their quoted values, as in ``xhtml:link href=""/``."""
-        if not len(self._quotes):
-            return self._texts(self._starts, self._stops)
-        count = np.diff(self._first_quote, append=len(self._quotes))
-        if (count % 2).any():
-            raise NotExplained
-        starts = np.sort(np.concatenate([self._starts, self._quotes[1::2]]), kind="stable")
-        stops = np.sort(np.concatenate([self._stops, self._quotes[::2] + 1]), kind="stable")
-        _, offsets, data = self._texts(starts, stops).buffers()
-        first = np.arange(len(self._starts)) + self._first_quote // 2  # of the parts of each tag
-        offsets = np.frombuffer(offsets, np.int32)[np.append(first, len(starts))]
-        return pa.StringArray.from_buffers(len(first), pa.py_buffer(offsets), data)
-
-    def _check(self) -> None:
-        """Check that each element is where its role requires it, and ends; and that only values contain text."""
-        is_start, is_end = self._is_start, self._is_end
-        depth = np.cumsum(is_start.astype(np.int8) - is_end)
-        if depth[-1] or (depth - is_start != _DEPTH[self._role]).any():
-            raise NotExplained
-        names = [tag.name for tag in self._tags]
-        name = np.array([names.index(tag.name) for tag in self._tags])[self._form]
-        is_value = (self._role == _Role.FIELD) | (self._role == _Role.IMAGE_FIELD)
-        values = np.flatnonzero(is_value & is_start)
-        after = values + 1
-        # Two consecutive values cannot be mixed up, and there is one surrounding element per level.
-        if not is_end[after].all() or (name[after] != name[values]).any():
-            raise NotExplained
-        if np.count_nonzero(is_value & is_end) != len(after):
-            raise NotExplained
-        is_gap = np.ones(len(self._role), np.bool_)
-        is_gap[values] = False
-        starts, stops = self._stops[is_gap] + 1, self._next[is_gap]
-        is_filled = starts < stops
-        gaps = self._texts(starts[is_filled], stops[is_filled]).unique()
-        if any(gap.strip(_XML_WHITESPACE) for gap in gaps.to_pylist()):
-            raise NotExplained
-
-    def columns(self) -> Texts:
-        """Return the columns of the entries."""
-        count = int(self._entry[-1]) + 1
-        found: Texts = {name: self._column(name, self._entry, count) for name in _FIELDS}
-        loc = found["loc"]
-        if loc is None or loc.null_count or pc.min(pc.binary_length(loc)).as_py() < _SHORTEST_URL:
-            raise NotExplained
-        if pc.min(pc.binary_length(pc.utf8_ltrim(loc, characters=WHITESPACE))).as_py() == 0:
-            raise NotExplained  # no URL at all
-        if (self._role == _Role.LINK).any():
-            found["alternates"] = self._alternates(count)
-        if (self._role == _Role.IMAGE).any():
-            found["images"] = self._images(count)
-        return found
-
-    def _column(self, name: str, owner: Numbers, count: int) -> pa.StringArray | None:
-        """Return the values of *name*, each for a different *owner*, of *count* owners."""
-        forms = [number for number, tag in enumerate(self._tags) if tag.name == name and tag.is_start]
-        if not forms:
+    def _one_group(self, data: bytes, marks: Numbers, compared: Bytes) -> tuple[list[Group], Numbers] | None:
+        """Return the only group and the starts of the entries, if all entries have one template; else ``None``."""
+        second = data.find(self.start_tag, 1)
+        size = len(marks) if second < 0 else int(np.searchsorted(marks, second))
+        if size > _MAX_MARKS or len(marks) % size:
             return None
-        tags = np.flatnonzero(self._form == forms[0])
-        return self._spread(self._texts(self._stops[tags] + 1, self._next[tags]), owner[tags], count)
+        rows = marks.reshape(-1, size)
+        template = self._template(data, rows[0])
+        if template is None or not template.fits(rows, compared).all():
+            return None
+        if not _are_separate(data, rows[:, -1] + len(self.end_tag), rows[1:, 0], compared).all():
+            return None
+        return [Group(template, np.arange(len(rows)), rows)], rows[:, 0]
 
-    def _alternates(self, count: int) -> pa.ListArray:
-        links = np.flatnonzero(self._role == _Role.LINK)
-        found = {name: self._attribute(name, links) for name in _LINK_ATTRIBUTES}
-        relations = found.pop("rel")
-        if relations is not None and any(
-            rel is not None and rel.lower() != "alternate" for rel in relations.unique().to_pylist()
-        ):
-            raise NotExplained
-        return _lists("alternates", found, self._entry[links], count)
+    def _groups(self, data: bytes, marks: Numbers, compared: Bytes) -> tuple[list[Group], Numbers]:
+        """Return the entries by template, without those that have none, and the starts of all entries."""
+        first = compared.find(marks, self.start_tag)
+        self._most_attempts += len(first) // _ENTRIES_PER_ATTEMPT
+        sizes = np.diff(first, append=len(marks))
+        starts = marks[first]
+        ends = marks[first + sizes - 1] + len(self.end_tag)
+        is_candidate = _are_separate(data, ends, starts[1:], compared) & (sizes <= _MAX_MARKS)
+        groups: list[Group] = []
+        for size in np.unique(sizes[is_candidate]).tolist():
+            entries = np.flatnonzero(is_candidate & (sizes == size))
+            groups += self._by_template(data, entries, marks[first[entries][:, None] + np.arange(size)], compared)
+        return groups, starts
 
-    def _attribute(self, name: str, links: Numbers) -> pa.StringArray | None:
-        """Return the attribute *name* of *links*, null if one lacks it; ``None`` if all lack it."""
-        numbers = [tag.attributes.index(name) if name in tag.attributes else -1 for tag in self._tags]
-        number = np.array(numbers)[self._form[links]]
-        given = np.flatnonzero(number >= 0)
+    def _by_template(self, data: bytes, entries: Numbers, rows: Numbers, compared: Bytes) -> Iterator[Group]:
+        """Yield those of *entries*, each with as many marks, that have a template."""
+        known = iter([template for template in self._templates if template.marks == rows.shape[1]])
+        while len(entries) >= _FEW_ENTRIES:
+            template = next(known, None) or self._new_template(data, rows[0])
+            if template is None:
+                entries, rows = entries[1:], rows[1:]
+                continue
+            fits = template.fits(rows, compared)
+            if fits.any():
+                yield Group(template, entries[fits], rows[fits])
+                entries, rows = entries[~fits], rows[~fits]
+
+    def _template(self, data: bytes, marks: Numbers) -> Template | None:
+        """Return the template of the entry with the *marks*; ``None`` if it has none."""
+        size, one, compared = len(marks), marks[None, :], Bytes(data)
+        known = (template for template in self._templates if template.marks == size)
+        return next((template for template in known if template.fits(one, compared).all()), None) or self._new_template(
+            data, marks
+        )
+
+    def _new_template(self, data: bytes, marks: Numbers) -> Template | None:
+        if len(self._templates) >= _MAX_TEMPLATES or self._attempts >= self._most_attempts:
+            return None
+        self._attempts += 1
+        start, end = int(marks[0]), int(marks[-1]) + len(self.end_tag)
+        template = template_of(data[start:end], (marks - start).tolist(), self._meanings)
+        if template is not None:
+            self._templates.insert(0, template)
+        return template
+
+
+class Group(NamedTuple):
+    """Entries of one template."""
+
+    template: Template
+    entries: Numbers
+    """Their indexes in the chunk, ascending."""
+    marks: Numbers
+    """The positions of their marks: a row each."""
+
+    def without(self, odd: npt.NDArray[np.bool_]) -> Group:
+        """Return the group without the entries that are *odd*."""
+        kept = ~odd[self.entries]
+        return Group(self.template, self.entries[kept], self.marks[kept])
+
+    def slots(self, column: str, name: str) -> Iterator[tuple[int, Numbers, Numbers]]:
+        """Yield the values of the field *name* of *column*: the index of its record, and their starts and ends."""
+        constants = self.template.constants
+        for slot in self.template.slots:
+            if slot.column == column and slot.name == name:
+                constant = constants[slot.constant]
+                yield (
+                    slot.record,
+                    self.marks[:, constant.first] + len(constant.data),
+                    self.marks[:, constants[slot.constant + 1].first],
+                )
+
+
+class _Plain:
+    """The values of the entries of *groups*, of *count* entries. Raises :exc:`NotExplained`."""
+
+    def __init__(self, data: bytes, groups: list[Group], count: int) -> None:
+        self._data = pa.py_buffer(data)
+        self.has = np.zeros(count, np.bool_)
+        """Which entries have values here."""
+        for group in groups:
+            self.has[group.entries] = True
+        self.odd = np.zeros(count, np.bool_)
+        """Which of these must be read by the strict parser instead."""
+        self._entries = np.flatnonzero(self.has)
+        row = np.cumsum(self.has) - 1  # by entry
+        self._groups = [(group, row[group.entries]) for group in groups]
+        self.texts: Texts = {}
+        if not len(self._entries):
+            return
+        self.texts |= {name: column for name in FIELDS if (column := self._field(name)) is not None}
+        self._check_locs(self.texts["loc"])
+        for column in dict.fromkeys(column for group in groups for column in group.template.records):
+            self.texts[column] = self._records(column)
+
+    def _field(self, name: str) -> pa.StringArray | None:
+        """Return the values of the field *name*; ``None`` if no entry has it."""
+        starts = np.full(len(self._entries), -1)
+        ends = starts.copy()
+        for group, rows in self._groups:
+            for _, own_starts, own_ends in group.slots(name, name):
+                starts[rows], ends[rows] = own_starts, own_ends
+        return self._values(starts, ends)
+
+    def _records(self, column: str) -> pa.ListArray:
+        """Return the lists of records of *column*."""
+        sizes = np.zeros(len(self._entries), np.intp)
+        for group, rows in self._groups:
+            sizes[rows] = group.template.records[column]
+        first = np.cumsum(sizes) - sizes
+        total = int(sizes.sum())
+        kind = UrlBatch.schema().field(column).type
+        fields = []
+        for field in kind.value_type:
+            starts = np.full(total, -1)
+            ends = starts.copy()
+            for group, rows in self._groups:
+                for record, own_starts, own_ends in group.slots(column, field.name):
+                    at = first[rows] + record
+                    starts[at], ends[at] = own_starts, own_ends
+            values = self._values(starts, ends)
+            if values is None:
+                values = pa.nulls(total, field.type)
+            elif column != "alternates":
+                values = trimmed(values)
+            elif _byte_range(values)[0] < _SPACE:
+                self._mark_odd(values, "[\t\n]", np.repeat(self._entries, sizes))  # in an attribute these become spaces
+            fields.append(values)
+        values = pa.StructArray.from_arrays(fields, fields=list(kind.value_type))
+        offsets = pa.array(np.append(first, total), pa.int32())
+        return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pa.array(sizes == 0))
+
+    def _values(self, starts: Numbers, ends: Numbers) -> pa.StringArray | None:
+        """Return the texts from *starts* to *ends*, null for negative ones; ``None`` if all are."""
+        given = np.flatnonzero(starts >= 0)
         if not len(given):
             return None
-        quote = self._first_quote[links[given]] + 2 * number[given]
-        texts = self._texts(self._quotes[quote] + 1, self._quotes[quote + 1])
-        if any(pc.any(pc.match_substring(texts, blank)).as_py() for blank in "\t\n"):
-            raise NotExplained  # in an attribute these become spaces
-        return self._spread(texts, given, len(links))
-
-    def _images(self, count: int) -> pa.ListArray:
-        is_image = (self._role == _Role.IMAGE) & self._is_start
-        owners = self._entry[is_image]
-        image = np.cumsum(is_image) - 1
-        prefix = next(tag.name.partition(":")[0] for tag in self._tags if tag.role is _Role.IMAGE)
-        found = {name: self._column(f"{prefix}:{name}", image, len(owners)) for name in IMAGE_FIELDS}
-        return _lists("images", {n: None if c is None else trimmed(c) for n, c in found.items()}, owners, count)
-
-    def _spread(self, texts: pa.StringArray, owners: Numbers, count: int) -> pa.StringArray:
-        """Return *texts*, decoded, as a column of *count* rows, each in its owner's row.
-
-        Raises :exc:`NotExplained` if one has two.
-        """
-        for entity, character in self._entities:
-            texts = pc.replace_substring(texts, entity, character)
-        if (np.diff(owners) <= 0).any():
-            raise NotExplained
-        if len(texts) == count:
-            return texts
-        at = np.full(count, -1)
-        at[owners] = np.arange(len(texts))
+        if len(given) == len(starts):
+            return _decoded(_slices(self._data, starts, ends))
+        texts = _decoded(_slices(self._data, starts[given], ends[given]))
+        at = np.full(len(starts), -1)
+        at[given] = np.arange(len(given))
         return texts.take(pa.array(at, mask=at < 0))
 
+    def _check_locs(self, locs: pa.StringArray) -> None:
+        """Mark the entries whose loc may be empty, or contain several URLs, as odd."""
+        lowest, highest = _byte_range(locs)
+        if lowest <= _SPACE or highest > _LAST_ASCII:
+            self._mark_odd(locs, _TWO_URLS, self._entries)
+            self.odd[self._entries] |= np.asarray(pc.equal(pc.utf8_trim(locs, characters=WHITESPACE), ""))
+        else:
+            self.odd[self._entries] |= np.asarray(pc.equal(pc.binary_length(locs), 0))
 
-def _has_blank_before_url(chunk: bytes) -> bool:
-    """Whether a URL follows whitespace, like the second of two; many times as fast as a search."""
-    codes = np.frombuffer(chunk, np.uint8)
-    at = np.flatnonzero((codes[:-4] <= _SPACE) & (codes[1:-3] | _LOWER == _HTTP[0]))
-    for place, letter in enumerate(_HTTP[1:], start=2):
-        at = at[codes[at + place] | _LOWER == letter]
-    return bool(len(at))
-
-
-def _lists(name: str, fields: Mapping[str, pa.Array | None], owners: Numbers, count: int) -> pa.ListArray:
-    """Return the column *name* of lists of records with *fields*, each in the list of its owner, of *count* owners."""
-    kind = UrlBatch.schema().field(name).type
-    record = kind.value_type
-    rows = len(owners)
-    arrays = [pa.nulls(rows, f.type) if (c := fields.get(f.name)) is None else c for f in record]
-    sizes = np.bincount(owners, minlength=count)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
-    values = pa.StructArray.from_arrays(arrays, fields=list(record))
-    return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pa.array(sizes == 0))
+    def _mark_odd(self, texts: pa.StringArray, pattern: str, entries: Numbers) -> None:
+        """Mark those of *entries* as odd whose text matches *pattern* (RE2)."""
+        found = pc.fill_null(pc.match_substring_regex(texts, pattern), fill_value=False)
+        self.odd[entries[np.asarray(found)]] = True
 
 
-def _entities(data: bytes) -> list[tuple[str, str]]:
-    """Return the entities in *data*. Raises :exc:`NotExplained` if it has others than XML's own."""
-    found = [one for one in _ENTITIES if one[0].encode() in data]
-    if sum(data.count(entity.encode()) for entity, _ in found) < data.count(b"&"):
-        raise NotExplained
+def _pieces(data: bytes, before: int, odd: Numbers, starts: Numbers, ends: Numbers) -> Iterator[OddEntry]:
+    """Yield the entries with the indexes *odd*; *before* is the number of entries before *data*."""
+    if len(odd):
+        line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LINE_END)
+        for index, lines in zip(odd.tolist(), np.searchsorted(line_ends, starts[odd]).tolist(), strict=True):
+            yield OddEntry(before + index, lines, data[starts[index] : ends[index]])
+
+
+def _are_separate(data: bytes, ends: Numbers, next_starts: Numbers, compared: Bytes) -> npt.NDArray[np.bool_]:
+    """Return after which *ends* of entries nothing but whitespace comes before the next start, or the end of *data*."""
+    found = np.ones(len(ends), np.bool_)
+    found[-1] = not data[ends[-1] :].strip(XML_WHITESPACE)
+    ends = ends[:-1]
+    sizes = next_starts - ends
+    if not len(sizes):
+        return found
+    gap = data[int(ends[0]) : int(next_starts[0])]
+    if (sizes == len(gap)).all() and not gap.strip(XML_WHITESPACE) and compared.equal(ends, gap) is True:
+        return found
+    is_possible = (sizes >= 0) & (sizes <= _MAX_GAP)
+    gaps = _slices(pa.py_buffer(data), ends[is_possible], next_starts[is_possible]).dictionary_encode()
+    is_blank = np.array([not text.strip(" \t\n") for text in gaps.dictionary.to_pylist()], np.bool_)
+    found[:-1] = is_possible
+    found[:-1][is_possible] = is_blank[gaps.indices.to_numpy()]
     return found
+
+
+def _slices(data: pa.Buffer, starts: Numbers, ends: Numbers) -> pa.StringArray:
+    """Return the texts in *data* from *starts* to *ends*, which are ascending."""
+    offsets = np.empty(2 * len(starts), np.int32)
+    offsets[::2], offsets[1::2] = starts, ends
+    both = pa.StringArray.from_buffers(max(0, len(offsets) - 1), pa.py_buffer(offsets), data)
+    return both.take(pa.array(np.arange(0, len(offsets), 2)))
+
+
+def _without_hidden(data: bytes) -> tuple[bytes, Callable[[Numbers], Numbers]]:
+    """Return *data* without comments, and with CDATA sections as text; and a function that maps positions back.
+
+    Raises :exc:`NotExplained` for other markup.
+    """
+    parts: list[bytes] = []
+    bounds, shifts = [0], [0]
+    end = length = 0
+    while (at := data.find(b"<!", end)) >= 0:
+        last_tag = data.rfind(b"<", end, at)
+        is_in_tag = last_tag >= 0 and not _ANY_TAG.match(data, last_tag, at)
+        if is_in_tag or not (match := _HIDDEN.match(data, at)):
+            raise NotExplained
+        text = match[1] or b""
+        for character, reference in _IN_TEXT:
+            text = text.replace(character, reference)
+        parts += [data[end:at], text]
+        length += at - end + len(text)
+        end = match.end()
+        bounds.append(length)
+        shifts.append(end - length)
+    parts.append(data[end:])
+    places, shift = np.array(bounds), np.array(shifts)
+    return b"".join(parts), lambda positions: positions + shift[np.searchsorted(places, positions, "right") - 1]
+
+
+def _check_encoding(data: bytes) -> None:
+    """Raise :exc:`NotExplained` if *data* is not UTF-8, or has characters beyond ASCII that XML forbids."""
+    if data.isascii():
+        return
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise NotExplained from error
+    if np.frombuffer(data, np.uint8).max() >= _NONCHARACTER_BYTE and any(one in text for one in _NONCHARACTERS):
+        raise NotExplained
+
+
+def _codes(texts: pa.StringArray) -> npt.NDArray[np.uint8]:
+    """Return the bytes of *texts*, which begin with their buffer."""
+    data = texts.buffers()[2]
+    return np.frombuffer(b"" if data is None else data, np.uint8)
+
+
+def _byte_range(texts: pa.StringArray) -> tuple[int, int]:
+    """Return the lowest and the highest byte of *texts*; those of a letter if they are empty."""
+    codes = _codes(texts)
+    return (int(codes.min()), int(codes.max())) if len(codes) else (ord("a"), ord("a"))
+
+
+def _decoded(texts: pa.StringArray) -> pa.StringArray:
+    """Return *texts* with their references decoded. Raises :exc:`NotExplained` for what XML forbids."""
+    codes = _codes(texts)
+    if len(codes) and codes.min() < _SPACE and _FORBIDDEN.search(codes.data):
+        raise NotExplained
+    at = np.flatnonzero(codes == _AMPERSAND)
+    if not len(at):
+        return texts
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)
+    row = np.searchsorted(offsets, at, "right") - 1
+    left = offsets[row + 1] - at  # bytes of its text
+    words = np.ndarray((len(codes),), "<u8", codes.tobytes() + bytes(8), 0, (1,))[at]
+    counts = [np.count_nonzero((words & one.mask == one.word) & (left >= len(one.text))) for one in _ENTITIES]
+    has_reference = np.zeros(len(texts), np.bool_)
+    has_reference[row] = True
+    rows = pa.array(has_reference)
+    some = texts.filter(rows)
+    if sum(counts) == len(at):
+        for entity in compress(_ENTITIES, counts):
+            some = pc.replace_substring(some, entity.text, entity.character)
+    else:
+        some = pa.array(map(_resolved, some.to_pylist()), pa.string())
+    return some if len(some) == len(texts) else pc.replace_with_mask(texts, rows, some)
+
+
+def _resolved(text: str) -> str:
+    resolved, count = _REFERENCE.subn(_character, text)
+    if count < text.count("&"):
+        raise NotExplained
+    return resolved
+
+
+def _character(reference: re.Match[str]) -> str:
+    decimal, hexadecimal, name = reference.groups()
+    if name:
+        return _NAMED[name]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    if code > sys.maxunicode or not _CHARACTER.fullmatch(character := chr(code)):
+        raise NotExplained
+    return character

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from lxml import etree
 
+from sitemap_harvest.formats.collector import LimitReached
 from sitemap_harvest.formats.xml.entries import EntryReader
-from sitemap_harvest.formats.xml.fast import NotExplained, element_roles, read_columns
-from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
+from sitemap_harvest.formats.xml.fast import FastReader, NotExplained
+from sitemap_harvest.formats.xml.strict import NotWellFormed, read_apart, read_strictly
 from sitemap_harvest.model import Kind
 
 if TYPE_CHECKING:
@@ -26,20 +27,30 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.source import Source
     from sitemap_harvest.model import UrlBatch
 
-_ENOUGH_BYTES = 1024 * 1024  # per step: some 5,000 entries, so that the cost of a step is negligible
+_ENOUGH_BYTES = 2 * 1024 * 1024  # per step: some 10,000 entries, so that the cost of a step is negligible
 
 _PROLOG = re.compile(
     rb"""(?:<\?xml[ ]version=["']1\.0["'](?:[ ]encoding=["'][A-Za-z0-9._-]+["'])?(?:[ ]standalone=["']\w+["'])?[ ]?\?>)?
     (?:[ \t\r\n]++|<\?(?![xX][mM][lL]\s)[^<>?]*+\?>|<!--[^-]*+(?:-[^-]++)*+-->)*+
-    <urlset(?:\s[^<>&]*+)?(?<!/)>[ \t\r\n]*+(?=<url>)""",
+    <((?:[A-Za-z_][\w.-]*:)?)urlset(?:\s[^<>&]*+)?(?<!/)>(?:[ \t\r\n]++|<!--[^-]*+(?:-[^-]++)*+-->)*+(?=<\1url>)""",
     re.VERBOSE,
 )
 _NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")
 _XML_WHITESPACE = b" \t\r\n"  # Python's white space includes more than XML's
 _LINE_END = b"\n"[0]
-_END_OF_ENTRY = b"</url>"
-_END = re.compile(rb"[ \t\r\n]*</urlset>[ \t\r\n]*")
 _POSITION = re.compile(r",? line ([0-9]+)(, column [0-9]+)?")  # in messages of libxml2
+
+
+class _Prolog(NamedTuple):
+    """Everything before the first entry."""
+
+    data: bytes
+    prefix: str
+    """The prefix of the root's name with its colon, or empty."""
+    end_tag: bytes
+    """The end of the root."""
+    namespaces: dict[str | None, str]
+    """The namespaces that the root declares, by prefix."""
 
 
 class Rest(NamedTuple):
@@ -94,55 +105,70 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
 
 
 def read_fast(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, None, Rest | None]:
-    """Yield the batches of plain entries as far as possible; return the rest, ``None`` if there is none.
+    """Yield the batches of entries as far as possible; return the rest, ``None`` if there is none.
 
-    Takes about a megabyte of whole entries at a time. What is not plain is left to the
-    strict parser, from the next entry on.
+    Takes about a megabyte of whole entries at a time. What is not well-formed is left to
+    the strict parser, with everything after it.
     """
     data = _gather(blocks, b"")
-    prolog, namespaces = _prolog(data)
-    data = data[len(prolog) :]
-    start = prolog.rstrip(_XML_WHITESPACE)
-    space = prolog[len(start) :]  # kept before the rest, for the columns of its first line
-    roles = element_roles(namespaces)
+    if (prolog := _prolog(data)) is None:
+        return Rest(chain([data], blocks))
+    reader = FastReader(prolog.namespaces, prolog.prefix)
+    end_of_root = re.compile(rb"[ \t\r\n]*%s[ \t\r\n]*" % re.escape(prolog.end_tag))
+    data = data[len(prolog.data) :]
+    start = prolog.data.rstrip(_XML_WHITESPACE)
+    space = prolog.data[len(start) :]  # kept before the rest, for the columns of its first line
     entries = lines = 0
-    while prolog:
-        end = data.rfind(_END_OF_ENTRY) + len(_END_OF_ENTRY)
-        chunk, tail = (data[:end], data[end:]) if end >= len(_END_OF_ENTRY) else (b"", data)
-        rest = tail.lstrip(_XML_WHITESPACE)
-        is_last = _END.fullmatch(rest) is not None
+    while True:
+        end = data.rfind(reader.end_tag) + len(reader.end_tag)
+        is_last = end_of_root.fullmatch(data, end) is not None
         if is_last and (more := next(blocks, b"")):
             data += more
             break
+        size = end if is_last else max(0, data.rfind(reader.start_tag))
+        chunk, data = data[:size], data[size:]  # not both at once: they are large
         try:
-            texts = read_columns(chunk, roles)
-        except NotExplained:
+            found = reader.read(_with_plain_line_ends(chunk), entries)
+            odd = into.apart(len(found.texts["position"]))
+            if found.odd:
+                reader_of_odd = EntryReader(odd, Kind.SITEMAP, line=lines + _lines(space))
+                read_apart(start, found.odd, prolog.end_tag, reader_of_odd, odd)
+        except (NotExplained, NotWellFormed, LimitReached):
+            data = chunk + data
             break
-        yield from into.add_columns(texts)
+        yield from into.add_columns(found.texts, odd)
         if is_last:
             return None
-        entries += len(texts["loc"])
-        lines += _lines(space + chunk)
-        space = tail[: len(tail) - len(rest)]
-        data = _gather(blocks, rest)
-        if len(data) == len(rest):
+        entries += found.entries
+        body = chunk.rstrip(_XML_WHITESPACE)
+        lines += _lines(space + body)
+        space = chunk[len(body) :]
+        left = len(data)
+        data = _gather(blocks, data)
+        if len(data) == left:
             break  # the document ends, and the root is still open
-    prolog = start + space
-    return Rest(chain([prolog + data], blocks), entries, lines, _lines(prolog), shares_line=b"\n" not in space)
+    head = start + space
+    return Rest(chain([head + data], blocks), entries, lines, _lines(head), shares_line=b"\n" not in space)
 
 
-def _prolog(data: bytes) -> tuple[bytes, dict[str | None, str]]:
-    """Return everything before the first entry, empty if the document is not supported here; and its namespaces."""
+def _prolog(data: bytes) -> _Prolog | None:
+    """Return everything before the first entry; ``None`` if the fast path does not support the document."""
     if not (match := _PROLOG.match(data)):
-        return b"", {}
-    prolog = match[0]
+        return None
+    prefix = match[1].decode()
+    end_tag = f"</{prefix}urlset>".encode()
     try:
-        root = etree.fromstring(prolog + b"</urlset>")
+        root = etree.fromstring(match[0] + end_tag)
     except etree.XMLSyntaxError:
-        return b"", {}
-    if (own := root.nsmap.get(None)) and not _NAMESPACE.match(own):
-        return b"", {}
-    return prolog, root.nsmap
+        return None
+    if (own := root.nsmap.get(prefix[:-1] or None)) and not _NAMESPACE.match(own):
+        return None
+    return _Prolog(match[0], prefix, end_tag, root.nsmap)
+
+
+def _with_plain_line_ends(data: bytes) -> bytes:
+    """Return *data* with line ends normalized as in XML (https://www.w3.org/TR/xml/#sec-line-ends)."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def _lines(data: bytes) -> int:

@@ -16,10 +16,11 @@ from sitemap_harvest.formats.xml.entries import OddShape
 from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sitemap_harvest.formats.collector import Collector
     from sitemap_harvest.formats.xml.entries import EntryReader
+    from sitemap_harvest.formats.xml.fast import OddEntry
     from sitemap_harvest.model import UrlBatch
 
 MAX_NAMESPACE_CHARS = 256
@@ -33,6 +34,8 @@ _LONG_NAMESPACE = re.compile(
 )
 _PHP = re.compile(rb"<\?php", re.IGNORECASE)
 _OVERLAP_BYTES = MAX_NAMESPACE_CHARS + 200  # the maximum length of its match
+_SEPARATOR, _SEPARATOR_TAG = b'<_ xmlns=""/>', "_"
+_NOT_APART = "an entry cannot be read apart from the others"
 _ROOTS = tuple(
     "{*}" + name
     for word in ("urlset", "urlSet", "sitemapindex", "sitemapIndex")
@@ -55,7 +58,38 @@ def read_strictly(blocks: Iterable[bytes], reader: EntryReader, into: Collector)
         _read_children(root, count, reader, into)
         yield from into.full_batches()
     if root.text:
-        _note_stray(root.text, root, into)
+        _note_stray(root.text, root, reader, into)
+
+
+def read_apart(
+    prolog: bytes, entries: Sequence[OddEntry], end_tag: bytes, reader: EntryReader, into: Collector
+) -> None:
+    """Read *entries* of one document without those between them.
+
+    *prolog* is everything before the first entry of the document, and *end_tag* that of
+    its root. *reader* has the number of lines between these. Raises :exc:`NotWellFormed`,
+    also if one of *entries* is not one entry, or another parser must read it.
+    """
+    parts = [part for entry in entries for part in (_SEPARATOR, entry.data)]
+    found, lines = 0, reader.line_before
+    for root, count in grow([b"".join([prolog, *parts, end_tag])]):
+        for element in root[:count]:
+            index, is_entry = divmod(found, 2)
+            found += 1
+            if not is_entry:
+                if element.tag != _SEPARATOR_TAG or len(element) or element.text or element.tail:
+                    raise NotWellFormed(_NOT_APART)
+                continue
+            if index == len(entries):
+                raise NotWellFormed(_NOT_APART)
+            entry = entries[index]
+            reader.position, reader.line_before = entry.before, lines + entry.lines
+            lines -= entry.data.count(b"\n")
+            _read_child(element, root.tag, reader, into)
+            if reader.position != entry.before + 1 or into.refs:
+                raise NotWellFormed(_NOT_APART)
+    if found != len(parts):
+        raise NotWellFormed(_NOT_APART)
 
 
 def grow(blocks: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
@@ -131,18 +165,23 @@ def _read_children(root: Any, count: int, reader: EntryReader, into: Collector) 
     """Read the first *count* children of *root*."""
     tag, text = root.tag, root.text
     for element in root[:count]:
-        try:
-            reader.read(element, tag)
-        except OddShape as error:
-            raise NotWellFormed("a value contains another element") from error
+        _read_child(element, tag, reader, into)
         if text:
-            _note_stray(text, root, into)
+            _note_stray(text, root, reader, into)
             text = root.text = None
-        if (tail := element.tail) and not tail.isspace():
-            _note_stray(tail, element, into)
 
 
-def _note_stray(text: str | None, element: Any, into: Collector) -> None:
+def _read_child(element: Any, root_tag: str, reader: EntryReader, into: Collector) -> None:
+    """Read *element*, and note the text after it."""
+    try:
+        reader.read(element, root_tag)
+    except OddShape as error:
+        raise NotWellFormed("a value contains another element") from error
+    if (tail := element.tail) and not tail.isspace():
+        _note_stray(tail, element, reader, into)
+
+
+def _note_stray(text: str | None, element: Any, reader: EntryReader, into: Collector) -> None:
     """Record *text* beside the children of the root, after *element* or at the start."""
     if text and (stray := text.strip(WHITESPACE)):
-        into.problems.add("xml/stray-text", line=element.sourceline, excerpt=stray)
+        into.problems.add("xml/stray-text", line=reader.line(element), excerpt=stray)

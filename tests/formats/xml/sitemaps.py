@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from xml.sax.saxutils import escape, quoteattr
 
 from hypothesis import strategies as st
 
 from tests.documents import SITEMAPS
 
+_PLACE = re.compile(r"[<>/]|[a-z](?=[a-z]{2})")
 WHITESPACE = st.sampled_from(["", "\n", "\n  ", " ", "\r\n\t"])
 PATHS = st.text(
     st.sampled_from("abz09/.-_~%?=&;é日 '\"<>\u00a0") | st.characters(codec="utf-8", categories=["L"]), max_size=10
@@ -75,7 +77,7 @@ LINK_VALUES = {
 
 @st.composite
 def plain_extensions(draw: st.DrawFn) -> list[str]:
-    """Alternates and images as generators write them; sometimes none."""
+    """Alternates, images, videos and news as generators write them; sometimes none."""
     blank = draw(WHITESPACE)
     found = []
     for _ in range(draw(st.integers(0, 3))):
@@ -86,6 +88,16 @@ def plain_extensions(draw: st.DrawFn) -> list[str]:
         names = draw(st.lists(st.sampled_from(["loc", "caption", "title", "note"]), max_size=3))
         fields = [_element(f"image:{name}", draw(LOCS)) for name in names]
         found.append(f"<image:image>{blank}{blank.join(fields)}{blank}</image:image>")
+    for _ in range(draw(st.integers(0, 2))):
+        names = draw(st.lists(st.sampled_from(["title", "duration", "uploader", "tag", "restriction"]), max_size=3))
+        fields = [_element(f"video:{name}", draw(LOCS)) for name in names]
+        found.append(f"<video:video>{blank}{blank.join(fields)}{blank}</video:video>")
+    for _ in range(draw(st.integers(0, 2))):
+        names = draw(st.lists(st.sampled_from(["title", "keywords", "name"]), max_size=2))
+        fields = [_element(f"news:{name}", draw(LOCS)) for name in names]
+        inside = "".join(_element(f"news:{name}", draw(LOCS)) for name in draw(st.permutations(["name", "language"])))
+        fields += draw(st.lists(st.just(f"<news:publication>{inside}{blank}</news:publication>"), max_size=2))
+        found.append(f"<news:news>{blank}{blank.join(draw(st.permutations(fields)))}{blank}</news:news>")
     return found
 
 
@@ -148,3 +160,28 @@ def odd_sitemaps(draw: st.DrawFn) -> str:
         entries.append(f"<{prefix}url>{draw(WHITESPACE).join(draw(st.permutations(parts)))}</{prefix}url>")
     inside = draw(WHITESPACE).join(entries)
     return f"<{prefix}urlset{declared}{NAMESPACES}>{inside}</{prefix}urlset>"
+
+
+_HIDDEN = "<url><loc>https://example.com/hidden</loc></url>"
+DISTURBANCES = st.sampled_from(
+    [
+        *("<!--", "-->", "<![CDATA[", "]]>", "<?x", "?>", "<?php", "<!", "<", ">", "&", "'", '"', "]", "--", "text"),
+        *("<url>", "</url>", "<loc>", "</loc>", "<b>", "</b>", "<b/>", "<url/>", "<_/>", "</urlset>", "<sitemap>"),
+        *("&amp;", "&#38;", "&#x26;", "&lt;", "&#0;", "&#xD800;", "&nbsp;", "\x0c", "\r", "\r\n", "\ufffe", "\u00a0"),
+        *(f"<!-- {_HIDDEN * 3} -->", f"<?x {_HIDDEN * 3} ?>", f"<![CDATA[{_HIDDEN * 3}]]>", f"<x>{_HIDDEN * 3}</x>"),
+        *(f'<x xmlns="urn:x">{_HIDDEN * 3}</x>', "<!-- -- -->", "<!---->", '<![CDATA[a&b"<]]]]>', "<?x <!-- ?>"),
+        *("<!-- <?x -->", "<sitemap><loc>/a</loc></sitemap>", "<loc>https://example.com/2</loc>", "<priority/>"),
+        *("https://example.com/1 https://example.com/2", "<lastmod>2025</lastmod>", "</loc><loc>", "</url><url>"),
+    ]
+)
+
+
+@st.composite
+def disturbed_sitemaps(draw: st.DrawFn) -> str:
+    """Plain sitemaps with anything at a few places, most of them not well-formed."""
+    text = draw(plain_sitemaps())
+    for _ in range(draw(st.integers(1, 3))):
+        places = [match.end() for match in _PLACE.finditer(text)]
+        at = draw(st.sampled_from(places))
+        text = text[:at] + draw(DISTURBANCES) + text[at:]
+    return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -12,12 +13,13 @@ from lxml import etree
 
 from sitemap_harvest import Kind, read
 from sitemap_harvest.formats import source
+from sitemap_harvest.formats.xml import fast, sitemap, strict
 from sitemap_harvest.formats.xml.entries import EntryReader
 from sitemap_harvest.formats.xml.sitemap import read_fast
 from sitemap_harvest.formats.xml.strict import NotWellFormed, read_strictly
 from sitemap_harvest.formats.xml.tolerant import read_tolerantly
 from tests.documents import HERE, SITEMAPS, codes, collected, collector, fixture_bytes, index, locs, noted, urlset
-from tests.formats.xml.sitemaps import NAMESPACES, odd_sitemaps, plain_sitemaps
+from tests.formats.xml.sitemaps import NAMESPACES, disturbed_sitemaps, odd_sitemaps, plain_sitemaps
 from tests.rings import some_quick
 
 if TYPE_CHECKING:
@@ -43,7 +45,10 @@ def mending(text: str, size: int | None = None) -> Read:
 
 
 def quickly(text: str) -> tuple[Read, bool]:
-    """Return the result of the fast path and, for the rest, of the strict parser; and whether there was no rest."""
+    """Return the result of the fast path and, for the rest, of the strict parser; and whether there was no rest.
+
+    The fast path reads even a single entry by its template.
+    """
     into = collector()
     left = []
 
@@ -54,7 +59,8 @@ def quickly(text: str) -> tuple[Read, bool]:
             reader = EntryReader(into, Kind.SITEMAP, read=rest.entries, line=rest.lines)
             yield from read_strictly(rest.blocks, reader, into)
 
-    rows = collected(into, batches())
+    with patch.object(fast, "_FEW_ENTRIES", 1):
+        rows = collected(into, batches())
     return (rows, noted(into.problems), into.entries), left == [None]
 
 
@@ -78,6 +84,18 @@ def test_the_parsers_agree_on_odd_sitemaps(text: str) -> None:
     assert mending(text, size=7) == wanted
 
 
+@many
+@given(disturbed_sitemaps())
+def test_the_fast_path_reads_what_the_strict_parser_reads_among_anything(text: str) -> None:
+    try:
+        wanted = strictly(text)
+    except NotWellFormed:
+        with pytest.raises(NotWellFormed):
+            quickly(text)
+    else:
+        assert quickly(text)[0] == wanted
+
+
 PLAIN_ENTRY = "<url><loc>https://example.com/a</loc><lastmod>2025-03-09</lastmod></url>"
 IMAGE = "<image:image><image:loc> /a.png </image:loc><image:caption>A &amp; B</image:caption></image:image>"
 
@@ -88,45 +106,62 @@ def extended(extensions: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("entries", "is_quick"),
+    ("entries", "apart"),
     [
-        pytest.param(PLAIN_ENTRY * 3, True, id="one-pattern"),
-        pytest.param(PLAIN_ENTRY + "<url><loc>https://example.com/b</loc></url>", True, id="a-field-left-out"),
-        pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&amp;c<"), True, id="entity"),
-        pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&#38;c<"), False, id="reference"),
-        pytest.param(PLAIN_ENTRY.replace("<loc>", "<loc >"), False, id="space-in-a-tag"),
-        pytest.param(PLAIN_ENTRY + "<!-- -->", False, id="comment"),
-        pytest.param(PLAIN_ENTRY.replace("</url>", "<priority/></url>"), False, id="empty-element"),
-        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\n<"), True, id="line-break-in-a-value"),
-        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\r\n<"), True, id="line-break-of-windows"),
-        pytest.param(PLAIN_ENTRY + "<url><loc>" + "\n\t " * 5 + "</loc></url>", False, id="loc-of-whitespace"),
-        pytest.param(PLAIN_ENTRY.replace("/a<", "/a>b<"), False, id="greater-than-sign"),
-        pytest.param("<sitemap><loc>https://example.com/a</loc></sitemap>", False, id="no-url"),
-        pytest.param(extended('<xhtml:link rel="alternate" hreflang="de" href="/de"/>' * 3), True, id="alternates"),
+        pytest.param(PLAIN_ENTRY * 3, 0, id="one-pattern"),
+        pytest.param(PLAIN_ENTRY + "<url><loc>https://example.com/b</loc></url>", 0, id="a-field-left-out"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&amp;c<"), 0, id="entity"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a?b&#38;c<"), 0, id="reference"),
+        pytest.param(PLAIN_ENTRY.replace("<loc>", "<loc >"), 0, id="space-in-a-tag"),
+        pytest.param(PLAIN_ENTRY + "<!-- -->" + PLAIN_ENTRY, 0, id="comment"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/<!-- <url> -->a<"), 0, id="comment-in-a-value"),
+        pytest.param(PLAIN_ENTRY + "<!-- -->", None, id="comment-at-the-end"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", '/<![CDATA[a?b&<"]]]><'), 0, id="cdata"),
+        pytest.param(PLAIN_ENTRY + "<?note ?>" + PLAIN_ENTRY, 1, id="processing-instruction"),
+        pytest.param(PLAIN_ENTRY + "text" + PLAIN_ENTRY, 1, id="text-between-entries"),
+        pytest.param(PLAIN_ENTRY.replace("</url>", "<priority/></url>"), 1, id="empty-element"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\n<"), 0, id="line-break-in-a-value"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a\r\n<"), 0, id="line-break-of-windows"),
+        pytest.param(PLAIN_ENTRY + "<url><loc>" + "\n\t " * 5 + "</loc></url>", 1, id="loc-of-whitespace"),
+        pytest.param(PLAIN_ENTRY.replace("/a<", "/a>b<"), 0, id="greater-than-sign"),
+        pytest.param("<sitemap><loc>https://example.com/a</loc></sitemap>", None, id="no-url"),
+        pytest.param(extended('<xhtml:link rel="alternate" hreflang="de" href="/de"/>' * 3), 0, id="alternates"),
         pytest.param(
             extended('<xhtml:link href="/a"/><xhtml:link hreflang="de" href="/de" /><xhtml:link/>'),
-            True,
+            0,
             id="alternates-that-differ",
         ),
-        pytest.param(extended('<xhtml:link rel="canonical" href="/"/>'), False, id="link-of-another-relation"),
-        pytest.param(extended('<xhtml:link id="a" href="/"/>'), False, id="attribute-that-is-unknown"),
-        pytest.param(extended('<xhtml:link href="/a\nb"/>'), False, id="line-break-in-an-attribute"),
-        pytest.param(extended("<xhtml:link href='/a'/>"), False, id="single-quotes"),
-        pytest.param(extended('<xhtml:link href="/a"></xhtml:link>'), False, id="link-with-an-end-tag"),
-        pytest.param(extended(IMAGE * 2), True, id="images"),
-        pytest.param(extended("<image:image>\n</image:image>") + PLAIN_ENTRY, True, id="image-without-fields"),
-        pytest.param(extended(IMAGE.replace("caption", "note")), False, id="image-with-an-unknown-field"),
-        pytest.param(extended(IMAGE.replace("caption", "loc")), False, id="image-with-two-locs"),
-        pytest.param(extended("<image:loc>/a</image:loc>"), False, id="image-field-outside-an-image"),
-        pytest.param(extended("<image:image><loc>/a</loc></image:image>"), False, id="own-field-in-an-image"),
-        pytest.param(extended("<mobile:mobile/>"), False, id="another-extension"),
+        pytest.param(extended('<xhtml:link rel="canonical" href="/"/>'), 1, id="link-of-another-relation"),
+        pytest.param(extended('<xhtml:link id="a" href="/"/>'), 1, id="attribute-that-is-unknown"),
+        pytest.param(extended('<xhtml:link href="/a\nb"/>'), 1, id="line-break-in-an-attribute"),
+        pytest.param(extended("<xhtml:link href='/a'/>"), 1, id="single-quotes"),
+        pytest.param(extended('<xhtml:link href="/a"></xhtml:link>'), 1, id="link-with-an-end-tag"),
+        pytest.param(extended(IMAGE * 2), 0, id="images"),
+        pytest.param(extended("<image:image>\n</image:image>") + PLAIN_ENTRY, 0, id="image-without-fields"),
+        pytest.param(extended(IMAGE.replace("caption", "note")), 1, id="image-with-an-unknown-field"),
+        pytest.param(extended(IMAGE.replace("caption", "loc")), 1, id="image-with-two-locs"),
+        pytest.param(extended("<image:loc>/a</image:loc>"), 1, id="image-field-outside-an-image"),
+        pytest.param(extended("<image:image><loc>/a</loc></image:image>"), 1, id="own-field-in-an-image"),
+        pytest.param(extended("<video:video><video:title>T</video:title></video:video>" * 2), 0, id="videos"),
+        pytest.param(extended("<video:video><video:tag>T</video:tag></video:video>"), 1, id="video-with-a-tag"),
+        pytest.param(
+            extended("<news:news><news:publication><news:name>N</news:name></news:publication></news:news>"),
+            0,
+            id="news",
+        ),
+        pytest.param(extended("<news:news><news:name>N</news:name></news:news>"), 1, id="name-without-publication"),
+        pytest.param(extended("<video:video><image:loc>/a</image:loc></video:video>"), 1, id="image-field-in-a-video"),
+        pytest.param(extended("<mobile:mobile/>"), 1, id="another-extension"),
     ],
 )
-def test_documents_that_the_fast_path_accepts(entries: str, is_quick: bool) -> None:
+def test_documents_that_the_fast_path_accepts(entries: str, apart: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """*apart*: how many of the entries the strict parser reads; ``None``: it reads the rest of the document."""
     text = urlset(entries, NAMESPACES).decode()
+    read_apart = Mock(wraps=strict.read_apart)
+    monkeypatch.setattr(sitemap, "read_apart", read_apart)
     found, whole = quickly(text)
     assert found == strictly(text)
-    assert whole is is_quick
+    assert (sum(len(call.args[1]) for call in read_apart.call_args_list) if whole else None) == apart
 
 
 @pytest.mark.parametrize(
