@@ -129,7 +129,7 @@ def test_the_record_of_a_run(serve, close):
                 "reason": "HTTP 404: the server has no such document",
             }
         ],
-        "outputs": [feed("urls", 1), feed("ledger", 4), feed("items", 0)],
+        "outputs": [feed("urls", 1), feed("ledger", 4)],
         "store": None,
         "snapshots": [],
     }
