@@ -53,11 +53,6 @@ class Rows:
     indexed: Sequence[str] = ()
     """The columns that get an index each when the table is created, if lookups need one."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are none; *batches* must be readable more than once."""
-        return not any(len(batch) for batch in self.batches)
-
 
 class Database(ABC):
     """A database that is open for writing. A context manager, which closes it."""
@@ -154,13 +149,21 @@ class Database(ABC):
                 )
         return lacking
 
-    def fitting(self, name: str, schema: pa.Schema) -> pa.Schema:
-        """Return the fields of *schema* that the table *name* has with their types; all if there is no such table."""
-        types = {self._folded(column): kind for column, kind in self._columns(self._named(name)).items()}
-        if not types:
-            return schema
-        found = {one: types.get(self._folded(one.name)) for one in schema}
-        return pa.schema([one for one, kind in found.items() if kind and self._is_same(kind, self._type(one.type))])
+    def adapted(self, name: str, schema: pa.Schema, valueless: Collection[str]) -> pa.Schema:
+        """Return *schema* for rows of the table *name*, which may have other types.
+
+        Whole numbers are numbers where it has numbers, and the *valueless* columns of other types are left out.
+        """
+        types, fields = self._columns(self._named(name)), []
+        existing = {self._folded(column): kind for column, kind in types.items()}
+        for field in schema:
+            found = existing.get(self._folded(field.name))
+            if found is None or self._is_same(found, self._type(field.type)):
+                fields.append(field)
+            elif field.name not in valueless:
+                is_number = pa.types.is_integer(field.type) and self._is_same(found, self._type(pa.float64()))
+                fields.append(field.with_type(pa.float64()) if is_number else field)
+        return pa.schema(fields, metadata=schema.metadata)
 
     def _folded(self, name: str) -> str:
         return name if self.has_case else name.lower()

@@ -266,7 +266,7 @@ def test_columns_of_any_type_that_a_pipeline_adds_are_stored(uri):
     exporter.export_item(batch)
     exporter.finish_exporting()
     with open_database(parse_location(uri, default=Mode.REPLACE)) as database:
-        assert database.load(files.rows()) == 2
+        assert database.load({name: Rows(one.opened().schema, one) for name, one in files.streams().items()}) == 2
     files.close()
     schema = uri.partition("?schema=")[2]
     row, other = read(uri, f'"{schema}".urls' if schema else "urls")
@@ -319,6 +319,20 @@ def test_columns_that_a_pipeline_changes_are_replaced_by_each_run(crawl, serve, 
     for include, wanted in (("/.", 2), ("/.", 2), ("/none", 0)):
         crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=target, settings=settings, include=include)
         assert [row["priority"] for row in read(_ranked(uri, "text"), "text")] == ["high"] * wanted
+
+
+@pytest.mark.parametrize("values", [[None, 1], [1, None], [1.5, 2], ["a", None]])
+def test_a_column_that_a_pipeline_adds_has_the_type_of_its_values(uri, values):
+    target = f"{uri}{'&' if '?' in uri else '?'}mode=append"
+    for position, value in enumerate(values, 1):
+        storage = DatabaseStorage(target, feed_options={"format": "duckdb"})
+        exporter = TablesExporter(files := storage.open(None))
+        exporter.export_item(urls(entry(position)).with_columns(x=pa.array([value])))
+        exporter.finish_exporting()
+        assert storage.put(is_whole=True) == []
+        storage.store(files)
+    schema = uri.partition("?schema=")[2]
+    assert [row["x"] for row in read(uri, f'"{schema}".urls' if schema else "urls")] == [None, *values]
 
 
 @pytest.mark.parametrize(

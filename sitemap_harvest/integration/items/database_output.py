@@ -45,11 +45,16 @@ _LOADING = Lock()
 """Held by the output that is written: DuckDB opens no file twice with different options, and several may name one."""
 
 
-class _Batches:
+class _Stream:
     """The rows of a stream, which can be read more than once, but not at the same time."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], schema: pa.Schema | None = None) -> None:
         self._file = file
+        self._schema = schema
+
+    def of(self, schema: pa.Schema) -> _Stream:
+        """Return the rows with the columns and types of *schema*."""
+        return _Stream(self._file, schema)
 
     def opened(self) -> pa.RecordBatchReader:
         """Return a reader of the rows from the first one on."""
@@ -57,7 +62,20 @@ class _Batches:
         return pa.ipc.open_stream(self._file)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        yield from self.opened()
+        for batch in self.opened():
+            yield batch if self._schema is None else batch.select(self._schema.names).cast(self._schema)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        return not any(len(batch) for batch in self.opened())
+
+    def valueless(self) -> set[str]:
+        """Return the names of the columns without any value."""
+        names = set(self.opened().schema.names)
+        for batch in self.opened():
+            names -= {name for name in names if batch.column(name).null_count < len(batch)}
+        return names
 
 
 class RowFiles:
@@ -77,23 +95,20 @@ class RowFiles:
         self._files[name] = file
         return file
 
-    def rows(self) -> dict[str, Rows]:
+    def streams(self) -> dict[str, _Stream]:
         """Return the rows by table."""
-        rows = {}
-        for name, file in self._files.items():
-            batches = _Batches(file)
-            rows[name] = Rows(batches.opened().schema, batches)
-        return rows
+        return {name: _Stream(file) for name, file in self._files.items()}
 
     def kept_in(self, folder: Path, run: str) -> list[Path]:
         """Write the rows to Parquet files in *folder*, and return their paths. Raises :exc:`OSError`."""
         from pyarrow.parquet import ParquetWriter  # other outputs do not need it
 
         paths = []
-        for name, rows in self.rows().items():
+        for name, stream in self.streams().items():
             paths.append(path := folder / f"{name}.{run}.parquet")
-            with replacing(path) as file, ParquetWriter(file, rows.schema, compression="zstd") as writer:
-                for batch in rows.batches:
+            schema = stream.opened().schema
+            with replacing(path) as file, ParquetWriter(file, schema, compression="zstd") as writer:
+                for batch in stream:
                     writer.write_batch(batch)
         return paths
 
@@ -156,18 +171,31 @@ class DatabaseStorage:
         assert self._files is not None  # noqa: S101 - for mypy: open() was called
         if not is_whole and self.location.mode is Mode.REPLACE:
             return self.kept()
-        rows = self._files.rows()
-        self._check_kinds(rows)  # pipelines and own spiders may have added some
+        streams = self._files.streams()
+        self._check_kinds(streams)  # pipelines and own spiders may have added some
         with _LOADING, open_database(self.location) as database:
-            left = set(self.left)
-            for name in [name for name, one in rows.items() if name in EMIT and one.is_empty]:
-                # Columns of pipelines, whose types only rows have, are not among these.
-                schema = exported_schema(EMIT[name].schema(), self._fields)
-                rows[name] = Rows(database.fitting(name, schema), ())
-                if self._needs_no_change(database, name, schema):
-                    left.add(name)
-            database.load(rows, leaving=left)
+            rows = {name: self._adapted(database, name, stream) for name, stream in streams.items()}
+            empty = {name for name, stream in streams.items() if name in EMIT and stream.is_empty}
+            left = {name for name in empty if self._needs_no_change(database, name, rows[name].schema)}
+            database.load(rows, leaving=left.union(self.left))
         return []
+
+    def _adapted(self, database: Database, name: str, stream: _Stream) -> Rows:
+        """Return the rows in *stream* as the table *name* takes them.
+
+        Of the columns that pipelines and own spiders give, only values have a type: those without any are left out.
+        """
+        is_empty, schema = stream.is_empty, stream.opened().schema
+        known = exported_schema(EMIT[name].schema(), self._fields) if name in EMIT else pa.schema([])
+        if schema.equals(known) and not is_empty:
+            return Rows(schema, stream)
+        needed = set() if is_empty else {*self.location.key, *self.location.partition}
+        valueless = stream.valueless() - needed
+        fields = [field for field in schema if field.name in known.names or field.name not in valueless]
+        if fields or name in EMIT:
+            schema = pa.schema(fields, metadata=schema.metadata)
+        schema = database.adapted(name, schema, valueless)
+        return Rows(schema, stream.of(schema))
 
     def _needs_no_change(self, database: Database, name: str, schema: pa.Schema) -> bool:
         """Whether the table *name* stays as it is if there are no rows, which would have at least *schema*."""
