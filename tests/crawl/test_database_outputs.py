@@ -301,15 +301,20 @@ def _ranked(uri, name, parameters=""):
     return f"{base}?table={name}{'&' if schema else ''}{schema}{parameters}"
 
 
+def _in_schema(uri, name):
+    schema = uri.partition("?schema=")[2]
+    return f'"{schema}".{name}' if schema else name
+
+
 @pytest.mark.parametrize("fields", [None, ["position", "loc", "rank", "priority"], {"rank": "rank"}])
 def test_the_key_may_be_a_column_that_a_pipeline_adds(crawl, serve, uri, fields):
     site = serve({"/s.xml": urlset("/1", "/22", "/33")})
     target = feed(_ranked(uri, "ranked", "&mode=upsert&key=rank"), fields=fields)
-    settings = {"ITEM_PIPELINES": {"tests.crawl.parts.Ranked": 1}}
+    settings, table = {"ITEM_PIPELINES": {"tests.crawl.parts.Ranked": 1}}, _in_schema(uri, "ranked")
     for include, wanted in (("/none", None), ("/.", 3), ("/1", 3), ("/none", 3), ("/33", 2)):
         crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=target, settings=settings, include=include)
         if wanted:
-            ranks = [row["rank"] for row in run_query(_ranked(uri, "ranked"), "select rank from ranked")]
+            ranks = [row["rank"] for row in run_query(_ranked(uri, "ranked"), f"select rank from {table}")]
             assert sorted(rank - len(site.url) for rank in ranks) == [2, 3, 3][:wanted]
 
 
@@ -318,7 +323,7 @@ def test_columns_that_a_pipeline_changes_are_replaced_by_each_run(crawl, serve, 
     target, settings = feed(_ranked(uri, "text")), {"ITEM_PIPELINES": {"tests.crawl.parts.Ranked": 1}}
     for include, wanted in (("/.", 2), ("/.", 2), ("/none", 0)):
         crawl(sitemap=f"{site.url}/s.xml", emit="urls", feeds=target, settings=settings, include=include)
-        assert [row["priority"] for row in read(_ranked(uri, "text"), "text")] == ["high"] * wanted
+        assert [row["priority"] for row in read(_ranked(uri, "text"), _in_schema(uri, "text"))] == ["high"] * wanted
 
 
 @pytest.mark.parametrize("values", [[None, 1], [1, None], [1.5, 2], ["a", None]])
