@@ -88,11 +88,11 @@ class ProblemLog:
             self.last_sound = other.last_sound if self.last_sound is None else min(self.last_sound, other.last_sound)
 
     def forget_reading(self) -> None:
-        """Discard the problems of decompression and decoding, because the next reading of the document reports them.
+        """Discard the problems of everything before the entries, because the next reading of the document reports them.
 
         The entries that they made unreliable stay so.
         """
-        again = ("unpack/", "encoding/")
+        again = ("unpack/", "encoding/", "xml/bad-declaration")
         self._found = {code: found for code, found in self._found.items() if not code.startswith(again)}
 
     def has_enough(self, code: str) -> bool:

@@ -35,6 +35,7 @@ _PROLOG = re.compile(
     <((?:[A-Za-z_][\w.-]*:)?)urlset(?:\s[^<>&]*+)?(?<!/)>(?:[ \t\r\n]++|<!--[^-]*+(?:-[^-]++)*+-->)*+(?=<\1url>)""",
     re.VERBOSE,
 )
+_DECLARATION = re.compile(rb"<\?xml\s[^<>?]*+\?>")
 _NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")
 _XML_WHITESPACE = b" \t\r\n"  # Python's white space includes more than XML's
 _LINE_END = b"\n"[0]
@@ -61,7 +62,7 @@ class Rest(NamedTuple):
     entries: int = 0
     """Number of entries read before."""
     lines: int = 0
-    """Number of lines read before, which are not in :attr:`blocks`."""
+    """Number of lines before, which are not in :attr:`blocks`."""
     prolog_lines: int = 0
     """Number of whole lines before the first entry in :attr:`blocks`."""
     shares_line: bool = False
@@ -83,9 +84,10 @@ class Rest(NamedTuple):
 def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBatch]:
     """Read the sitemap or index in *source*, yielding batches."""
     into.problems.is_well_formed = True  # until a flaw is found
-    rest: Rest | None = Rest(source.utf8(into.problems))
+    blocks, lines = _from_declaration(source.utf8(into.problems), into)
+    rest: Rest | None = Rest(blocks, lines=lines)
     if kind is Kind.SITEMAP:
-        rest = yield from read_fast(source.utf8(into.problems), into)
+        rest = yield from read_fast(blocks, into, lines)
     if rest is None:
         return
     reader = EntryReader(into, kind, read=rest.entries, line=rest.lines)
@@ -97,28 +99,51 @@ def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBat
         # The entries read so far are well-formed: the tolerant parser skips as many children of the root.
         into.problems.is_well_formed = False
         into.problems.forget_reading()
-        if reason.is_flaw:
+        if reason.is_flaw and "xml/not-well-formed" not in into.problems:
             line = reason.line and reason.line + rest.lines
             into.problems.add("xml/not-well-formed", rest.in_document(str(reason)), line=line)
         has_read = reader.read_children > rest.entries
         yield from read_tolerantly(source.text(into.problems), reader, into, is_text_read=has_read)
 
 
-def read_fast(blocks: Iterator[bytes], into: Collector) -> Generator[UrlBatch, None, Rest | None]:
+def _from_declaration(blocks: Iterator[bytes], into: Collector) -> tuple[Iterator[bytes], int]:
+    """Return *blocks* without whitespace before an XML declaration, and the number of its line ends.
+
+    Records that this is not well-formed. A program that prints an empty line first is the usual cause, and all else is
+    usually right.
+    """
+    first = next(blocks, b"")
+    start = first.lstrip(_XML_WHITESPACE)
+    declaration = _DECLARATION.match(start)
+    if declaration is None or len(start) == len(first):
+        return chain([first], blocks), 0
+    space = first[: len(first) - len(start)]
+    try:
+        etree.fromstring(space + declaration[0] + b"<urlset/>")
+    except etree.XMLSyntaxError as error:
+        into.problems.add("xml/not-well-formed", error.msg, line=error.lineno)
+    line = _lines(space) + 1
+    into.problems.add("xml/bad-declaration", line=line, excerpt=declaration[0].decode())
+    return chain([start], blocks), line - 1
+
+
+def read_fast(blocks: Iterator[bytes], into: Collector, lines: int = 0) -> Generator[UrlBatch, None, Rest | None]:
     """Yield the batches of entries as far as possible; return the rest, ``None`` if there is none.
+
+    *lines* is the number of lines before *blocks*.
 
     Takes about a megabyte of whole entries at a time. What is not well-formed is left to
     the strict parser, with everything after it.
     """
     data = _gather(blocks, b"")
     if (prolog := _prolog(data)) is None:
-        return Rest(chain([data], blocks))
+        return Rest(chain([data], blocks), lines=lines)
     reader = FastReader(prolog.namespaces, prolog.prefix)
     end_of_root = re.compile(rb"[ \t\r\n]*%s[ \t\r\n]*" % re.escape(prolog.end_tag))
     data = data[len(prolog.data) :]
     start = prolog.data.rstrip(_XML_WHITESPACE)
     space = prolog.data[len(start) :]  # kept before the rest, for the columns of its first line
-    entries = lines = 0
+    entries = 0
     while True:
         end = data.rfind(reader.end_tag) + len(reader.end_tag)
         is_last = end_of_root.fullmatch(data, end) is not None

@@ -229,6 +229,28 @@ def test_positions_of_flaws_after_the_fast_path_are_those_in_the_document(
     assert [sample.line for sample in flaw.samples] == [wanted.value.lineno]
 
 
+@pytest.mark.parametrize(
+    "ends", ["</urlset>", "<!-- -->text</urlset>", "<url><loc>/?a&b</loc></url></urlset>", "<url>"]
+)
+def test_an_empty_line_before_the_declaration_is_the_only_flaw_that_it_adds(
+    ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b'<?xml version="1.0"?>\n' + urlset(PLAIN_ENTRY * 2).replace(b"</urlset>", ends.encode())
+    wanted, document = read(text, url=HERE), read(b"\n \r\n" + text, url=HERE)
+    assert list(document.rows()) == list(wanted.rows())
+    assert document.complete == wanted.complete
+    assert codes(document) == {**codes(wanted), "xml/not-well-formed": 1, "xml/bad-declaration": 1}
+    lines = {problem.code: problem.samples[0].line for problem in document.problems}
+    assert (lines.pop("xml/not-well-formed"), lines.pop("xml/bad-declaration")) == (3, 3)
+    before = {problem.code: problem.samples[0].line for problem in wanted.problems}
+    assert lines == {code: line and line + 2 for code, line in before.items() if code != "xml/not-well-formed"}
+    tolerant = Mock()
+    monkeypatch.setattr("sitemap_harvest.formats.xml.tolerant.read_tolerantly", tolerant)
+    if wanted.complete and "&" not in ends:
+        list(read(b"\n" + text, url=HERE).urls())
+        assert not tolerant.called
+
+
 def test_a_bare_ampersand_is_kept_and_reported() -> None:
     document = read(urlset("<url><loc>https://example.com/?a=1&b=2&amp;c=3&lt=4</loc></url>"), url=HERE)
     assert locs(document) == ["https://example.com/?a=1&b=2&c=3&lt=4"]
