@@ -593,10 +593,10 @@ def _why_no_format(slot: feedexport.FeedSlot) -> str | None:
 
 def _why_not_compressed(slot: feedexport.FeedSlot) -> str | None:
     """Return why the output of *slot* cannot be compressed as its suffix says; ``None`` if it can, or need not."""
-    suffix = slot.uri.rpartition(".")[2]
-    if suffix not in COMPRESSIONS or "postprocessing" not in slot.feed_options:
+    suffix, is_database = slot.uri.rpartition(".")[2], isinstance(slot.storage, DatabaseStorage)
+    if suffix not in COMPRESSIONS or not (is_database or "postprocessing" in slot.feed_options):
         return None
-    if isinstance(slot.storage, DatabaseStorage):
+    if is_database:
         return f"{slot.uri}: a database cannot be compressed, so remove .{suffix} from the name"
     if slot.format not in slot.exporters or slot.format in COMPRESSIONS:
         return f"{slot.uri}: the format is unknown; name the output like urls.jsonl.{suffix}"
