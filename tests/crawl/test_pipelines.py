@@ -136,7 +136,7 @@ def test_an_item_that_a_pipeline_forgets_to_return_affects_no_other(crawl, sourc
     assert len(run.errors) == 2
 
 
-@pytest.mark.parametrize("way", ["auto", "rows"])
+@pytest.mark.parametrize("way", ["auto", "rows", "dicts"])
 def test_an_item_that_does_not_fit_into_a_batch_passes_pipelines_for_batches_by(crawl, source, way):
     harvest(crawl, source, "WrongType", "OnlyOdd", way=way)
     assert [row["position"] for row in out(crawl)] == [1, "second", 3, 5]

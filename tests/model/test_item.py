@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -96,3 +97,30 @@ def test_a_dictionary_of_json_values_becomes_the_same_record_again(kind, data):
     (batch,) = item_types.gathered(kind, list(item_types.json_dicts(kind.of([row]))))
     assert isinstance(batch, kind)
     assert list(batch.rows()) == [row]
+
+
+def test_added_columns_of_any_type_become_json_values(item):
+    added = {
+        "small": pa.array([1], pa.int32()),
+        "coded": pa.array(["a"]).dictionary_encode(),
+        "seen": pa.array([0], pa.timestamp("ms")),
+        "raw": pa.array([b"x"]),
+        "parts": pa.array([{"a": [1]}]),
+        "none": pa.nulls(1),
+    }
+    (row,) = item_types.json_dicts(UrlBatch.of([item]).with_columns(**added))
+    assert {name: row[name] for name in added} == {
+        "small": 1,
+        "coded": "a",
+        "seen": "1970-01-01T00:00:00+00:00",
+        "raw": "x",
+        "parts": {"a": [1]},
+        "none": None,
+    }
+
+
+def test_a_dictionary_with_a_value_of_another_type_stays_an_item_of_the_package(item):
+    (plain,) = item_types.json_dicts(UrlBatch.of([item]))
+    (made,) = item_types.gathered(UrlBatch, [{**plain, "lastmod": "1 May", "position": "first"}])
+    (row,) = made.rows()
+    assert (type(row), row.lastmod, row.position) == (UrlEntry, "1 May", "first")

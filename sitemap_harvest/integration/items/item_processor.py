@@ -36,7 +36,7 @@ from sitemap_harvest.integration.spider_attributes import run_of
 from sitemap_harvest.model import Batch, ItemRecord, LedgerBatch, UrlBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from scrapy.crawler import Crawler
 
@@ -218,7 +218,7 @@ class BatchItemProcessor(ItemPipelineManager):
         """
         if all(one.process_item is None for one in pipelines):
             return [part]
-        rows = json_dicts(part) if self._as_dicts and isinstance(part, Batch) else part.rows()
+        rows = self._given(part, kind)
         made: list[Batch[Any] | RowList] = []
         waiting: list[Any] = []
         while some := list(islice(rows, _AWAITED_TOGETHER)):
@@ -235,6 +235,14 @@ class BatchItemProcessor(ItemPipelineManager):
                 made += gathered(kind, waiting)
                 waiting = []
         return made + gathered(kind, waiting) if waiting or not made else made
+
+    def _given(self, part: Batch[Any] | RowList, kind: type[Batch[Any]]) -> Iterator[Any]:
+        """Return the items of *part* as pipelines get them."""
+        if not self._as_dicts:
+            return part.rows()
+        if isinstance(part, Batch):
+            return json_dicts(part)
+        return (next(json_dicts(kind.of_changed([row]))) if type(row) is kind.row_type else row for row in part.rows())
 
     def _passed(self, item: Any, result: Any, pipelines: tuple[_Pipeline, ...]) -> Any:
         """Return the result of *pipelines* for *result*, which *item* has become; a coroutine if one awaits.

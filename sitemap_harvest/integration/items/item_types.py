@@ -18,6 +18,7 @@ from itemadapter.adapter import DataclassAdapter
 
 from sitemap_harvest.export import json_objects
 from sitemap_harvest.model import Batch, ItemRecord
+from sitemap_harvest.model.plain_columns import for_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, KeysView, Sequence
@@ -84,7 +85,8 @@ class RowList:
 def json_dicts(batch: Batch[Any]) -> Iterator[dict[str, Any]]:
     """Yield each row of *batch* as a dictionary of JSON values, the same as in a JSON Lines file."""
     names = batch.arrow.schema.names
-    yield from map(json.loads, json_objects({name: batch[name] for name in names}, len(batch)).to_pylist())
+    columns = {name: for_text(batch[name]) for name in names}  # a pipeline may have added some of any type
+    yield from map(json.loads, json_objects(columns, len(batch)).to_pylist())
 
 
 def gathered(kind: type[Batch[Any]], rows: Sequence[Any]) -> list[Batch[Any] | RowList]:
@@ -97,8 +99,8 @@ def gathered(kind: type[Batch[Any]], rows: Sequence[Any]) -> list[Batch[Any] | R
     if all(row is not None for row in read):
         with suppress(pa.ArrowException, TypeError, ValueError, AttributeError):
             return [kind.of(read)]
-    if len(rows) == 1:
-        return [RowList(list(rows))]
+    if len(rows) == 1:  # a record whose value has another type stays one
+        return [RowList([rows[0] if read[0] is None else read[0]])]
     for are_records, group in groupby(zip(rows, read, strict=True), key=lambda pair: pair[1] is not None):
         some = [row for row, _ in group]
         if not are_records:
@@ -118,12 +120,9 @@ def _record(kind: type[Batch[Any]], row: Any) -> ItemRecord | None:
     if not isinstance(row, dict) or not row.keys() >= names or not all(isinstance(name, str) for name in row):
         return None
     values = dict(row)
-    try:
-        for name in instants:
-            if isinstance(row[name], str):
-                values[name] = datetime.fromisoformat(row[name])
-    except ValueError:
-        return None
+    for name in instants:
+        with suppress(ValueError):  # another text
+            values[name] = datetime.fromisoformat(row[name]) if isinstance(row[name], str) else row[name]
     return kind.row_type.of_values(values)  # type: ignore[no-any-return,attr-defined]  # a record
 
 
