@@ -172,10 +172,10 @@ class InFlight:
         if download is None or download.held is None:
             return False
         download.received += size
+        if download.received <= download.held:
+            return False  # as expected
         if download.received > self._small:
             self._learn(candidate, download.received)
-        if download.received <= download.held:
-            return False
         return self._must_stop(download, download.received, expected=2 * download.received)
 
     def _must_stop(self, download: Download, size: int, *, expected: int) -> bool:
