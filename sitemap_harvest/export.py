@@ -163,7 +163,9 @@ def _cells(array: pa.Array, delimiter: str) -> pa.StringArray:
         return pc.fill_null(text_of(array), "")
     if _has_byte(text, f'"\r\n{delimiter}') or pc.any(pc.equal(pc.binary_length(text), 0)).as_py():
         special = '["\r\n' + ("\\" if delimiter in r"\]^-" else "") + delimiter + "]|^$"
-        text = _replaced(text, special, _quoted)
+        is_special = pc.fill_null(pc.match_substring_regex(text, special), fill_value=False)
+        some = pc.replace_substring(text.filter(is_special), '"', '""')
+        text = pc.replace_with_mask(text, is_special, _concat(['"', some, '"'], len(some)))
     return pc.fill_null(text, "") if text.null_count else text
 
 
