@@ -138,8 +138,9 @@ def test_an_item_that_a_pipeline_forgets_to_return_affects_no_other(crawl, sourc
 
 @pytest.mark.parametrize("way", ["auto", "rows", "dicts"])
 def test_an_item_that_does_not_fit_into_a_batch_passes_pipelines_for_batches_by(crawl, source, way):
-    harvest(crawl, source, "WrongType", "OnlyOdd", way=way)
+    run = harvest(crawl, source, "WrongType", "OnlyOdd", way=way)
     assert [row["position"] for row in out(crawl)] == [1, "second", 3, 5]
+    assert run.log.count("tests.crawl.parts.OnlyOdd does not get all items: process_batch() takes none that") == 1
 
 
 @pytest.mark.parametrize("way", ["auto", "rows"])

@@ -27,6 +27,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable
 from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 from twisted.python.failure import Failure
 
 from sitemap_harvest.config.arguments import EMIT
@@ -81,6 +82,8 @@ class BatchItemProcessor(ItemPipelineManager):
     """The same for single records."""
     replaced: Counter[tuple[type, type]]
     """Items that pipelines replaced by items of another type, by both types."""
+    _incomplete: set[str]
+    """Pipelines for batches that did not get all items."""
     _rows: int = 0
     _close_at: int = 0
     bypassing: Collection[type[Batch[Any]]] = ()
@@ -95,6 +98,7 @@ class BatchItemProcessor(ItemPipelineManager):
         """Create the processor with the pipelines of the project."""
         processor = super().from_crawler(crawler)
         processor.replaced = Counter()
+        processor._incomplete = set()  # noqa: SLF001 - its own
         processor._close_at = crawler.settings.getint("CLOSESPIDER_ITEMCOUNT")  # noqa: SLF001 - its own
         crawler.signals.connect(processor.count_scraped, signal=signals.item_scraped)
         crawler.signals.connect(processor.count_dropped, signal=signals.item_dropped)
@@ -110,7 +114,7 @@ class BatchItemProcessor(ItemPipelineManager):
             process = _where_wanted(mw.process_item, wanted)
         self._pipelines += (_Pipeline(mw, getattr(mw, "process_batch", None), process, needs_spider),)
         if process is None and hasattr(mw, "process_batch"):
-            process = _for_one(mw.process_batch)
+            process = self._for_one(mw)
         self._for_records += (_Pipeline(mw, None, process, needs_spider),)
 
     async def process_item_async(self, item: Any) -> Any:
@@ -197,6 +201,8 @@ class BatchItemProcessor(ItemPipelineManager):
         """Return the result of a *pipeline* for batches."""
         assert pipeline.process_batch is not None  # noqa: S101 - for mypy: it takes batches
         if not isinstance(part, Batch):
+            if pipeline.process_item is None:
+                self._note_incomplete(pipeline.component)
             return await self._each((pipeline,), part, kind)
         try:
             made = _checked(await ensure_awaitable(pipeline.process_batch(part)))
@@ -286,25 +292,36 @@ class BatchItemProcessor(ItemPipelineManager):
             logger.log(*logformatter_adapter(words), extra={"spider": self._spider, "item": item})
         await self.crawler.signals.send_catch_log_async(signal=signals.item_dropped, exception=error, **facts)
 
+    def _for_one(self, pipeline: Any) -> Callable[[Any], Any]:
+        """Return a method for single URLs that passes each as a batch of one row; others are returned unchanged."""
+
+        async def process_item(item: Any) -> Any:
+            (batch,) = gathered(UrlBatch, [item])
+            if not isinstance(batch, UrlBatch):
+                if BATCHES.get(type(item), UrlBatch) is UrlBatch:
+                    self._note_incomplete(pipeline)
+                return item
+            result = _checked(await ensure_awaitable(pipeline.process_batch(batch)))
+            if not len(result):
+                raise DropItem("a pipeline removed the row from its batch")
+            return next(json_dicts(result) if isinstance(item, dict) else result.rows())
+
+        return process_item
+
+    def _note_incomplete(self, pipeline: Any) -> None:
+        """Log, once, that *pipeline* does not get all items."""
+        if (name := global_object_name(type(pipeline))) not in self._incomplete:
+            self._incomplete.add(name)
+            logger.warning(
+                "%s does not get all items: process_batch() takes none that an earlier pipeline has replaced, or given "
+                "a value of another type. Put it first, or define process_item() too",
+                name,
+            )
+
     def _lose(self, item: Any, lost: _Lost) -> None:
         # An error without a traceback is one of ours: the pipeline has returned something else.
         hint = not self._as_dicts and not isinstance(item, Batch) and lost.error.__traceback__ is not None
         self._log.lose(item, lost.error, lost.pipeline, self._spider, hint=hint)
-
-
-def _for_one(process_batch: Callable[[UrlBatch], Any]) -> Callable[[Any], Any]:
-    """Return a method for single URLs that passes each as a batch of one row; other items are returned unchanged."""
-
-    async def process_item(item: Any) -> Any:
-        (batch,) = gathered(UrlBatch, [item])
-        if not isinstance(batch, UrlBatch):
-            return item
-        result = _checked(await ensure_awaitable(process_batch(batch)))
-        if not len(result):
-            raise DropItem("a pipeline removed the row from its batch")
-        return next(json_dicts(result) if isinstance(item, dict) else result.rows())
-
-    return process_item
 
 
 def _checked(result: Any) -> Batch[Any]:
