@@ -182,7 +182,7 @@ class HarvestSettings:
     max_unpacked: int = _bound(200 * MIB, whole(), "Maximum number of bytes of one document after decompression")
     max_ratio: int = _bound(200, whole(), "Maximum ratio of decompressed to compressed bytes")
     concurrency: int = _setting(64, whole(), "Maximum number of concurrent document downloads across all hosts")
-    bodies: int = _setting(32 * MIB, whole(), "Maximum number of bytes of large documents in memory at a time")
+    bodies: int = _setting(24 * MIB, whole(), "Maximum number of bytes of large documents in memory at a time")
     offsite: str = _bound(
         Offsite.DOMAIN.value, choice(*Offsite), "Hosts whose documents an index, a page or a feed may list"
     )
