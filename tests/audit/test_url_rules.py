@@ -368,6 +368,16 @@ def test_a_url_that_several_documents_may_list(content: dict[str, Any], facts: d
     assert found(tmp_path, "url/duplicate-across-sitemaps", documents, facts=facts) == []
 
 
+@pytest.mark.parametrize(("with_images", "shared"), [(0, 10), (5, 10), (8, 10), (9, 0), (10, 0)])
+def test_a_sitemap_is_one_of_images_if_nearly_all_its_entries_have_some(
+    with_images: int, shared: int, tmp_path: Path
+) -> None:
+    locs = [f"{SITE}/{number}" for number in range(10)]
+    some = urls(*locs[:with_images], **IMAGES) + urls(*locs[with_images:])
+    findings = found(tmp_path, "url/duplicate-across-sitemaps", {SITEMAP: some, OTHER: urls(*locs)})
+    assert sum(one.count for one in findings) == shared
+
+
 def test_sitemaps_that_contradict_each_other_about_a_date(tmp_path: Path) -> None:
     documents = {SITEMAP: dated("2026-01-01"), OTHER: dated("2026-01-02T14:01+00:00")}
     (finding,) = found(tmp_path, "url/conflicting-lastmod", documents)

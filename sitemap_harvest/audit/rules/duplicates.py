@@ -42,9 +42,11 @@ def duplicate_across_sitemaps() -> str:
     """Several sitemaps of the site list the same URL.
 
     The copies contradict each other as soon as only one of them is updated, and totals
-    over several sitemaps are too high. Feeds do not count, nor do sitemaps of images,
-    videos or news that list a page in addition to a sitemap without these, nor the same
-    document at several addresses.
+    over several sitemaps are too high. A sitemap of images or videos, or a news sitemap,
+    may list a page in addition to a sitemap of another kind: 90% of its entries or more
+    have images or videos, or half of them are news. A sitemap in which fewer entries have
+    images is a sitemap of pages. Feeds do not count, nor does the same document at several
+    addresses.
 
     Fix: List each URL in one sitemap, the one of its section or page type.
     """
@@ -52,12 +54,14 @@ def duplicate_across_sitemaps() -> str:
         with shared as (
             select key_hash from sitemap_urls where key_hash in (from repeated)
             group by key_hash having min(document) <> max(document)
+        ), with_media as (
+            select document, count(videos) as videos, count(images) as images from media group by document
         ), listed as (
             select one.sitemap, one.position, one.loc, one.key, coalesce(sha256, final_url, url) as document,
-                case when news is not null then 'news' when videos is not null then 'videos'
-                    when images is not null then 'images' else 'page' end as content
+                case when url in (from news_sitemaps) then 'news' when 10 * videos >= 9 * entries then 'videos'
+                    when 10 * images >= 9 * entries then 'images' else 'page' end as content
             from sitemap_urls one join sitemaps on url = sitemap
-            left join media on media.document = one.document and media.position = one.position
+            left join with_media on with_media.document = number
             where one.key_hash in (from shared)
         )
         select sitemap, loc, position, 'also in ' || first_sitemap as value
