@@ -40,7 +40,7 @@ def address_columns(texts: pa.StringArray, base: str | None) -> AddressColumns:
     regular expression over the column finds these.
     """
     if (site := _common_site(texts)) is not None:
-        return AddressColumns(texts, pa.nulls(len(texts), pa.string()), texts, pa.repeat(site, len(texts)), {})
+        return AddressColumns(texts, pa.nulls(len(texts), pa.string()), texts, _repeated(site, len(texts)), {})
     canonical = _canonical(texts)
     flaws: dict[str, list[int]] = {}
     loc, key, raw = texts, texts, pa.nulls(len(texts), pa.string())
@@ -80,6 +80,10 @@ def _common_site(texts: pa.StringArray) -> str | None:
     return None if has_dot_segment else match[1]
 
 
+def _repeated(site: str, rows: int) -> pa.StringArray:
+    return pa.repeat(pa.scalar(site, pa.string()), rows)  # a scalar without a type takes 50 microseconds to infer it
+
+
 def _canonical(texts: pa.StringArray) -> pa.BooleanArray:
     """Return which of *texts* are canonical URLs."""
     if len(texts) < _FEW:  # compiling RE2 takes longer than matching so few
@@ -97,5 +101,5 @@ def _sites(keys: pa.StringArray) -> pa.StringArray:
     if first and (match := SITE.match(first)):
         site = match[1] + match[2]
         if pc.all(pc.starts_with(keys, site + "/"), skip_nulls=False).as_py():
-            return pa.repeat(pa.scalar(site), len(keys))
+            return _repeated(site, len(keys))
     return pc.replace_substring_regex(keys, rf"(?s)^{SITE.pattern}.*$", r"\1\2")

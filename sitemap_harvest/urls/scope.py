@@ -25,6 +25,7 @@ _FOLDER = re.compile(r"(https?://)(?:[^/?#@]*+@)*+([^/?#@]*+/(?:[^?#]*/)?)")
 _SITE_END = re.compile(r"(?<=[^:/])/.*")
 _USER = r"^([^:/?#]+://)[^/?#]*@"
 _NO_REASON = pa.scalar(None, pa.string())
+_PATH = pa.scalar("path", pa.string())
 
 
 class ScopeColumns(NamedTuple):
@@ -62,10 +63,10 @@ class Scope:
         encoded = sites.dictionary_encode()
         reasons = [self._reason(site) for site in encoded.dictionary.to_pylist()]
         reason = pa.array(reasons, pa.string()).take(encoded.indices)
-        is_own_site = pc.equal(reason, "path")
+        is_own_site = pc.equal(reason, _PATH)
         if is_own_site.true_count:
             is_below = self._is_below(keys.filter(is_own_site))
-            reason = pc.replace_with_mask(reason, is_own_site, pc.if_else(is_below, _NO_REASON, "path"))
+            reason = pc.replace_with_mask(reason, is_own_site, pc.if_else(is_below, _NO_REASON, _PATH))
         in_scope = reason.is_null()
         if keys.null_count:
             in_scope = pc.if_else(keys.is_valid(), in_scope, pa.scalar(None, pa.bool_()))

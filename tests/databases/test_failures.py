@@ -79,7 +79,7 @@ def ended(process: BaseProcess) -> int:
 def _write(uri: str, moment: int | str, limit: int | None, environment: dict[str, str]) -> None:
     os.environ.update(environment)  # the forkserver has that of its start
 
-    class Batches(database_output._Batches):
+    class Batches(database_output._Stream):
         def __iter__(self) -> Iterator[pa.RecordBatch]:
             for number, batch in enumerate(super().__iter__()):
                 _kill_at(moment, number)
@@ -94,7 +94,7 @@ def _write(uri: str, moment: int | str, limit: int | None, environment: dict[str
 
         return committed
 
-    database_output._Batches = Batches  # type: ignore[misc]
+    database_output._Stream = Batches  # type: ignore[misc]
     for kind in (AdbcDatabase, DuckDbFile):
         kind._commit = committing(kind._commit)  # type: ignore[method-assign]
     storage = database_output.DatabaseStorage(uri, feed_options={"format": ""})
@@ -334,13 +334,13 @@ def test_rows_that_a_full_temporary_folder_lacks_are_an_error_to_the_end(tmp_pat
 def test_rows_that_are_kept_in_a_file_have_its_name_when_all_are_written(tmp_path: Path, monkeypatch: Any) -> None:
     seen = []
 
-    class Watched(database_output._Batches):
+    class Watched(database_output._Stream):
         def __iter__(self) -> Iterator[pa.RecordBatch]:
             for batch in super().__iter__():
                 seen.append([path.suffix for path in tmp_path.iterdir()])
                 yield batch
 
-    monkeypatch.setattr(database_output, "_Batches", Watched)
+    monkeypatch.setattr(database_output, "_Stream", Watched)
     rows = RowFiles()
     with pa.ipc.new_stream(rows.opened("urls"), urls().arrow.schema) as writer:
         writer.write_batch(urls(entry(1)).arrow)

@@ -313,9 +313,9 @@ class _Plain:
         lowest, highest = _byte_range(locs)
         if lowest <= _SPACE or highest > _LAST_ASCII:
             self._mark_odd(locs, _TWO_URLS, self._entries)
-            self.odd[self._entries] |= np.asarray(pc.equal(pc.utf8_trim(locs, characters=WHITESPACE), ""))
+            self.odd[self._entries] |= np.asarray(pc.binary_length(pc.utf8_trim(locs, characters=WHITESPACE))) == 0
         else:
-            self.odd[self._entries] |= np.asarray(pc.equal(pc.binary_length(locs), 0))
+            self.odd[self._entries] |= np.asarray(pc.binary_length(locs)) == 0
 
     def _mark_odd(self, texts: pa.StringArray, pattern: str, entries: Numbers) -> None:
         """Mark those of *entries* as odd whose text matches *pattern* (RE2)."""
