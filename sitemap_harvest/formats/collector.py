@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
@@ -279,32 +279,44 @@ class Collector:
         }
         for code, flawed in urls.flaws.items():
             self._note(code, flawed, texts, "loc")
-        if (lastmod := texts.get("lastmod")) is not None:
-            read = columns.dates(lastmod)
-            found |= {"lastmod": read.instant, "lastmod_text": lastmod}
-            found |= {"lastmod_precision": read.precision, "lastmod_zoned": read.zoned}
-            self._note("lastmod/unreadable", pc.and_(read.instant.is_null(), lastmod.is_valid()), texts, "lastmod")
-            if read.zoned.false_count:
-                self._note("lastmod/no-zone", pc.invert(read.zoned), texts, "lastmod")
-            if self._w3c_dates and read.is_w3c.false_count:
-                self._note("lastmod/not-w3c", pc.invert(read.is_w3c), texts, "lastmod")
+        if "lastmod" in texts:
+            found |= self._dates(texts)
         if (priority := texts.get("priority")) is not None:
             found["priority"], found["priority_text"] = columns.priorities(priority)
-            self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
+            if found["priority_text"].null_count < rows:
+                self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
         if (changefreq := texts.get("changefreq")) is not None:
-            unknown = pc.and_(changefreq.is_valid(), pc.invert(pc.is_in(changefreq, value_set=_CHANGEFREQS)))
-            self._note("changefreq/unknown", unknown, texts, "changefreq")
+            is_unknown = pc.invert(pc.is_in(changefreq, value_set=_CHANGEFREQS))
+            if is_unknown.true_count > changefreq.null_count:
+                self._note("changefreq/unknown", pc.and_(changefreq.is_valid(), is_unknown), texts, "changefreq")
         if urls.loc.null_count == rows:
             return
         schema = UrlBatch.schema()
         found["sitemap"] = pa.repeat(self._document_text, rows)
         given = texts | found
-        arrays = [given[f.name] if f.name in given else _nulls(f.type).slice(0, rows) for f in schema]
+        arrays = [given[f.name] if f.name in given else _nulls(f.type, rows) for f in schema]
         table = pa.RecordBatch.from_arrays(arrays, schema=schema)
         if urls.loc.null_count:
             table = table.filter(urls.loc.is_valid())
         self._given += table.num_rows
         yield UrlBatch(table)
+
+    def _dates(self, texts: dict[str, Any]) -> dict[str, pa.Array]:
+        """Return the columns of the dates of the entries with the columns *texts*."""
+        lastmod = texts["lastmod"]
+        read = columns.dates(lastmod)
+        if read.instant.null_count > lastmod.null_count:
+            self._note("lastmod/unreadable", pc.and_(read.instant.is_null(), lastmod.is_valid()), texts, "lastmod")
+        if read.zoned.false_count:
+            self._note("lastmod/no-zone", pc.invert(read.zoned), texts, "lastmod")
+        if self._w3c_dates and read.is_w3c.false_count:
+            self._note("lastmod/not-w3c", pc.invert(read.is_w3c), texts, "lastmod")
+        return {
+            "lastmod": read.instant,
+            "lastmod_text": lastmod,
+            "lastmod_precision": read.precision,
+            "lastmod_zoned": read.zoned,
+        }
 
     def _note(self, code: str, flawed: list[int] | pa.BooleanArray, texts: Mapping[str, Any], column: str) -> None:
         """Record a problem for each of the *flawed* rows, numbers or a mask, with the first few as samples."""
@@ -329,6 +341,11 @@ def _merged(one: Mapping[str, pa.Array], other: Mapping[str, pa.Array]) -> dict[
 
 
 @cache
-def _nulls(kind: pa.DataType) -> pa.Array:
-    """Return a full batch of nulls. All columns of one *kind* without a value share its memory."""
+def _batch_of_nulls(kind: pa.DataType) -> pa.Array:
     return pa.nulls(MAX_ROWS, kind)
+
+
+@lru_cache(maxsize=256)
+def _nulls(kind: pa.DataType, rows: int) -> pa.Array:
+    """Return *rows* nulls. All columns of one *kind* without a value share memory; documents of one size are usual."""
+    return _batch_of_nulls(kind).slice(0, rows)

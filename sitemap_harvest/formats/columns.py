@@ -19,6 +19,7 @@ INSTANT = pa.timestamp("us", tz="UTC")
 _PRECISIONS = pa.array(["day", "second", "fraction"])
 _DAY, _SECOND, _FRACTION = range(3)  # indexes of these
 _NOT_READ = -1
+_TRUE = pa.scalar(True, pa.bool_())  # noqa: FBT003 - a value of a column
 _DATE_CHARS, _TIME_CHARS, _ZONE_CHARS, _MAX_DECIMALS = len("2025-03-09"), len("2025-03-09T14:30:00"), len("+01:00"), 6
 _DATE_DIGITS, _TIME_DIGITS = (0, 1, 2, 3, 5, 6, 8, 9), (11, 12, 14, 15, 17, 18)  # columns
 _ZERO, _DASH, _T, _COLON, _POINT, _PLUS, _UTC = b"0-T:.+Z"
@@ -47,25 +48,21 @@ def trimmed(texts: pa.StringArray) -> pa.StringArray:
 def dates(texts: pa.StringArray) -> DateColumns:
     """Return the instants of *texts*; null if there is no text, or it cannot be parsed."""
     micros, precisions = _usual_dates(texts)
-    is_read = precisions != _NOT_READ
-    is_zoned = precisions > _DAY
-    if is_read.all() and len(texts):
-        uniform = (precisions == precisions[0]).all()
-        words = pa.repeat(_PRECISIONS[precisions[0]], len(texts)) if uniform else _PRECISIONS.take(pa.array(precisions))
-        return DateColumns(_instants(micros, None), words, pa.array(is_zoned, mask=~is_zoned), pa.array(is_read))
+    rows = len(texts)
+    if rows and precisions[0] != _NOT_READ and (precisions == precisions[0]).all():
+        instants = pa.TimestampArray.from_buffers(INSTANT, rows, [None, pa.py_buffer(micros)])
+        zoned = pa.nulls(rows, pa.bool_()) if precisions[0] == _DAY else pa.repeat(_TRUE, rows)
+        return DateColumns(instants, pa.repeat(_PRECISIONS[precisions[0]], rows), zoned, pa.repeat(_TRUE, rows))
+    is_read, is_zoned = precisions != _NOT_READ, precisions > _DAY
     is_null = ~is_read
     read = DateColumns(
-        _instants(micros, is_null),
+        pa.array(micros, pa.int64(), mask=is_null).cast(INSTANT),
         _PRECISIONS.take(pa.array(precisions, mask=is_null)),
         pa.array(is_zoned, mask=~is_zoned),
         pa.array(is_read, mask=is_null),
     )
     unread = pc.and_(texts.is_valid(), pa.array(is_null))
     return _one_by_one(texts, unread, read) if unread.true_count else read
-
-
-def _instants(micros: npt.NDArray[np.int64], is_null: npt.NDArray[np.bool_] | None) -> pa.TimestampArray:
-    return pa.array(micros, pa.int64(), mask=is_null).cast(INSTANT)
 
 
 def _usual_dates(texts: pa.StringArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
@@ -173,6 +170,8 @@ def priorities(texts: pa.StringArray) -> tuple[pa.DoubleArray, pa.StringArray]:
     encoded = texts.dictionary_encode()
     values = [read_priority(text) for text in encoded.dictionary.to_pylist()]
     numbers = pa.array(values, pa.float64()).take(encoded.indices)
+    if numbers.null_count == texts.null_count:
+        return numbers, pa.nulls(len(texts), pa.string())
     unreadable = pc.and_(numbers.is_null(), texts.is_valid())
     return numbers, pc.if_else(unreadable, texts, pa.scalar(None, pa.string()))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from sitemap_harvest.formats.xml.templates import Numbers, Template
+    from sitemap_harvest.formats.xml.templates import Meaning, Numbers, Template
 
 Texts = dict[str, Any]  # by column: a pa.Array
 
@@ -37,6 +38,8 @@ _NONCHARACTERS = ("\ufffe", "\uffff")  # which XML forbids
 _FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _CHARACTER = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # which XML allows
 _MAX_TEMPLATES = 256
+_MAX_SHARED = 16  # templates that documents have in common
+_MAX_NAMESPACE_CHARS = 2048
 _MAX_MARKS = 4096  # of an entry
 _MAX_GAP = 4096  # bytes between two entries
 _FEW_ENTRIES = 8  # of one template: reading them one by one takes less time
@@ -99,11 +102,15 @@ class FastReader:
 
     def __init__(self, namespaces: Mapping[str | None, str], prefix: str) -> None:
         """Read entries with the *namespaces* of the root; *prefix* is that of the root, with its colon."""
-        self._meanings = meanings_of(namespaces, prefix)
+        is_usual = (
+            sum(len(other or "") + len(namespace) for other, namespace in namespaces.items()) < _MAX_NAMESPACE_CHARS
+        )
+        of_others = _of_others if is_usual else _of_others.__wrapped__
+        self._meanings, self._of_others = of_others(frozenset(namespaces.items()), prefix)
         self.start_tag = f"<{prefix}url>".encode()
         """The start of each entry."""
         self.end_tag = f"</{prefix}url>".encode()
-        self._templates: list[Template] = []
+        self._templates = [*self._of_others]
         self._attempts = 0
         self._most_attempts = _ATTEMPTS
         self._is_mark = np.empty((2, 0), np.bool_)  # used again, as new memory takes longer to allocate than to fill
@@ -193,11 +200,12 @@ class FastReader:
 
     def _template(self, data: bytes, marks: Numbers) -> Template | None:
         """Return the template of the entry with the *marks*; ``None`` if it has none."""
-        size, one, compared = len(marks), marks[None, :], Bytes(data)
-        known = (template for template in self._templates if template.marks == size)
-        return next((template for template in known if template.fits(one, compared).all()), None) or self._new_template(
-            data, marks
-        )
+        one, start, compared = marks[None, :], int(marks[0]), Bytes(data)
+        for template in self._templates:
+            is_likely = template.marks == len(marks) and data.startswith(template.constants[0].data, start)
+            if is_likely and template.fits(one, compared).all():
+                return template
+        return self._new_template(data, marks)
 
     def _new_template(self, data: bytes, marks: Numbers) -> Template | None:
         if len(self._templates) >= _MAX_TEMPLATES or self._attempts >= self._most_attempts:
@@ -207,7 +215,17 @@ class FastReader:
         template = template_of(data[start:end], (marks - start).tolist(), self._meanings)
         if template is not None:
             self._templates.insert(0, template)
+            self._of_others.insert(0, template)
+            del self._of_others[_MAX_SHARED:]
         return template
+
+
+@lru_cache(maxsize=32)
+def _of_others(
+    namespaces: frozenset[tuple[str | None, str]], prefix: str
+) -> tuple[dict[bytes, Meaning], list[Template]]:
+    """Return the meanings of the elements of documents with *namespaces*, and the last templates of these documents."""
+    return meanings_of(dict(namespaces), prefix), []
 
 
 class Group(NamedTuple):

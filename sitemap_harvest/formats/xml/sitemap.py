@@ -113,9 +113,9 @@ def _from_declaration(blocks: Iterator[bytes], into: Collector) -> tuple[Iterato
     usually right.
     """
     first = next(blocks, b"")
-    start = first.lstrip(_XML_WHITESPACE)
-    declaration = _DECLARATION.match(start)
-    if declaration is None or len(start) == len(first):
+    start = first if first.startswith(b"<") else first.lstrip(_XML_WHITESPACE)
+    declaration = None if start is first else _DECLARATION.match(start)
+    if declaration is None:
         return chain([first], blocks), 0
     space = first[: len(first) - len(start)]
     try:
