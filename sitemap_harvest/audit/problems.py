@@ -29,7 +29,6 @@ UNREAD_DOCUMENTS = f"""
     with unread as (
         select url, parent, kind, outcome, found_by, case outcome
                 when 'skipped' then not {_IS_REDIRECT}
-                when 'partial' then coalesce(starts_with(reason, 'limit='), false)
                 else outcome in ('out-of-scope', 'over-limit', 'interrupted') end as is_left_out
         from sitemaps
         where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')

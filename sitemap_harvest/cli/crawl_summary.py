@@ -177,6 +177,8 @@ def _ending(
             facts.append(words)
         if summary.has_enough:
             facts.append(f"the limit of {counted(summary.urls, 'URL')} was reached")
+            if summary.stored or has_output is None:  # for an audit
+                facts.append("snapshots and audits have all URLs of the documents that were read")
     verb = "interrupted" if reason == _STOPPED else "ended"
     ended = f"{run}{verb} after {stats['elapsed_time_seconds']:,.1f} seconds{early}"
     ended = f"{ended[0].upper()}{ended[1:]}{': ' if facts else ''}{'; '.join(facts)}{code}."

@@ -98,7 +98,11 @@ ARGUMENT_GROUPS = {
             "mark",
             value="mark|strict",
         ),
-        "limit": Argument("maximum number of URLs to harvest", parse.whole(), value="N"),
+        "limit": Argument(
+            "end after this many URLs; snapshots and audits have all URLs of the documents read by then",
+            parse.whole(),
+            value="N",
+        ),
         "since": Argument("only URLs whose lastmod is not before this date or age", parse.date_or_age, value="WHEN"),
         "until": Argument("only URLs whose lastmod is not after this date or age", parse.date_or_age, value="WHEN"),
         "missing_lastmod": _keep_or_drop("URLs without lastmod: keep or drop"),

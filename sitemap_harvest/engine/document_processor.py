@@ -158,9 +158,9 @@ class DocumentProcessor:
         writer = None if site is None else site.document(candidate)
         if site is not None and writer is not None:
             batches = site.passing(batches, writer)
-        counts = yield from self._results.urls(batches, candidate)
+        counts = yield from self._results.urls(batches, candidate, stores=writer is not None)
         record = replace(describe(record, document, was_cut=response.was_cut), out_of_scope=scope_check.outside)
-        limit = self._limit_within(document, counts)
+        limit = self._limit_within(document, counts, stores=writer is not None)
         if limit is not None:
             record = replace(with_failure(record, limit), complete=False)
         references = list(document.sitemaps())
@@ -215,11 +215,11 @@ class DocumentProcessor:
         record = yield from self._follow(known.references, candidate, addresses, record)
         yield from self._results.ended(record, counts)
 
-    def _limit_within(self, document: Document, counts: UrlCounts) -> NotFetched | None:
+    def _limit_within(self, document: Document, counts: UrlCounts, *, stores: bool) -> NotFetched | None:
         """Return the limit that stopped the reading within *document*; ``None`` if none did."""
         references = sum(ref.found_by is None for ref in document.sitemaps())
         in_all = max(counts.listed, document.entries - references)
-        if self._results.has_enough and counts.urls + counts.dropped < in_all:
+        if not stores and self._results.has_enough and counts.urls + counts.dropped < in_all:
             return NotFetched(Outcome.PARTIAL, self._results.limit_reason("within the document"))
         if counts.listed < in_all:
             reason = f"SITEMAP_HARVEST_MAX_SITE_URLS ({self._options.max_site_urls:,}) was reached"

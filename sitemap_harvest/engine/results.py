@@ -83,9 +83,12 @@ class Results:
         self._summary.urls += urls
         self._summary.count("sitemap_harvest/urls", urls)
 
-    def urls(self, batches: Iterable[UrlBatch], candidate: Candidate) -> Generator[Any, None, UrlCounts]:
+    def urls(
+        self, batches: Iterable[UrlBatch], candidate: Candidate, *, stores: bool = False
+    ) -> Generator[Any, None, UrlCounts]:
         """Yield the URLs in *batches*, of the document of *candidate*, up to the limits; return the counts.
 
+        *stores*: whether reading *batches* stores them, so ``limit`` ends only the output.
         Do not compute them from ``summary.urls``: other documents may emit URLs between
         two yields.
         """
@@ -110,7 +113,7 @@ class Results:
                     self._parts.pages.add(batch, candidate)
                 if "urls" in self._config.emit:
                     yield from self._as_wanted(batch)
-            if self.has_enough or len(part) < len(found):
+            if len(part) < len(found) or (self.has_enough and not stores):
                 break
         return UrlCounts(listed, dropped, urls)
 

@@ -131,7 +131,7 @@ CASES: list[Any] = [
     (
         "sitemap/incomplete",
         {S: (urls(f"{SITE}/a"), child | {"outcome": Outcome.PARTIAL, "reason": "the connection was cut"})},
-        {S: (urls(f"{SITE}/a"), child | {"outcome": Outcome.PARTIAL, "reason": "limit=1 was reached within it"})},
+        {S: (urls(f"{SITE}/a"), child | {"outcome": Outcome.OVER_LIMIT, "reason": "limit=1 was reached"})},
         [(S, 1, [(None, "the connection was cut")])],
     ),
     (

@@ -130,6 +130,14 @@ def test_a_run_that_reached_its_limit_is_not_called_complete(summary: Summary, w
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [f"Ended after 1.2 seconds: {words}"]
 
 
+@pytest.mark.parametrize(("stored", "has_output"), [(1, True), (0, None)])
+def test_the_limit_does_not_apply_to_snapshots_and_audits(stored: int, has_output: bool | None) -> None:
+    summary = Summary(urls=1, limit=1, stored=stored)
+    last = shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}, has_output=has_output)[-1]
+    words = "snapshots and audits have all URLs of the documents that were read."
+    assert last == f"Ended after 1.2 seconds: the limit of 1 URL was reached; {words}"
+
+
 def test_the_largest_counts_come_first_in_any_order_of_documents() -> None:
     tallies = {Outcome.NOT_A_SITEMAP: 1, Outcome.READ: 9, Outcome.ABSENT: 1}
     summary = Summary(

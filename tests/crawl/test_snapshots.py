@@ -208,13 +208,13 @@ def test_entries_before_a_cut_are_confirmed_and_those_behind_it_are_from_earlier
     assert keep(site).summary["stale"] == 9
 
 
-def test_entries_behind_a_limit_are_from_earlier_runs(serve, keep):
+def test_a_limit_of_the_output_does_not_cut_a_document_that_is_stored(serve, keep):
     site = serve(SITE | {"/index.xml": index("/1.xml"), "/1.xml": urlset(*numbered(12_000))})
     keep(site)
     site.pages["/1.xml"] = urlset("/new", *numbered(12_000), "/last")
     few = keep(site, limit=5)
-    read = 10_000  # entries of a batch
-    assert [few.summary[name] for name in ("added", "stale", "unread")] == [1, 12_001 - read, 1]
+    assert [few.summary[name] for name in ("added", "stale", "unread", "urls_after")] == [2, 0, 0, 12_002]
+    assert len(few.urls) == 5
 
 
 NO_CHANGE = "since the last snapshot: nothing has changed"

@@ -332,6 +332,16 @@ def test_a_site_that_the_limit_leaves_unfinished_is_no_failure(
     assert (summary.has_failed, summary.failed_sites, summary.failed_documents) == (False, [], [])
 
 
+def test_a_document_in_which_the_limit_is_reached_is_stored_in_full(tmp_path: Path) -> None:
+    locs = [f"/{number}" for number in range(12_000)]
+    arguments = {"sitemap": A, "emit": "urls,sitemaps", "limit": "2", "store": str(tmp_path)}
+    session = session_of(arguments)
+    result = harvest({A: plain(*locs)}, session=session, **arguments)
+    assert (result.urls, result.records) == ([f"{SITE}/0", f"{SITE}/1"], {A: READ})
+    snapshot = session.store.history(A).at("latest")
+    assert sum(len(batch) for batch in snapshot.urls(["loc"])) == 12_000
+
+
 BARE = plain("/?a=1&b=2")
 CUT = plain("/a", "/b").partition(b"<url><loc>https://www.example.com/b")[0]
 ILL_FORMED = ["xml/bare-ampersand", "xml/not-well-formed"]

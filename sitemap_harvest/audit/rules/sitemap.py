@@ -71,7 +71,7 @@ def incomplete() -> str:
     return """
         select url as sitemap, reason as value
         from sitemaps
-        where outcome in ('partial', 'too-large') and not starts_with(reason, 'limit=')
+        where outcome in ('partial', 'too-large')
     """
 
 
