@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PROGRAM = "sitemap-harvest"
 ACTIONS = {
     "crawl": "Harvest the URLs of sites, sitemaps or files.",
-    "validate": "Report the problems of sitemaps, and how to fix them.",
+    "validate": "Report problems in how sitemaps are written; to check their contents, use audit.",
     "audit": "Report what is wrong with the sitemaps of a site.",
     "runs": "List the runs in a store; verify, remove or compact them.",
     "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",

@@ -6,6 +6,7 @@ The report is coloured and fitted to a terminal, plain and unwrapped elsewhere.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from rich.text import Text
 
 from sitemap_harvest.cli.parsers import PROGRAM
 from sitemap_harvest.cli.tables import NARROWEST, fitted, wrapped
+from sitemap_harvest.cli.validation_targets import STDIN
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.model import CATALOGUE, Kind, Severity, counted
 from sitemap_harvest.text_width import middle_cut
@@ -47,6 +49,7 @@ _KINDS = {
     Kind.XML: "other XML",
     Kind.BINARY: "binary file",
 }
+_AUDITED = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED})
 _FIX_OF_FILE = "Name another file, or replace this one with a sitemap."
 _PAGE = re.compile(r"(?:\A|/[^/.]*|\.html?)\Z", re.IGNORECASE)  # the path of a page, rather than of a sitemap
 _TEXT_AT, _SAMPLES_AT = 11, 13  # columns
@@ -115,18 +118,21 @@ def show(found: Validation, console: Console) -> None:
 
 
 def show_closing(found: Sequence[Validation], console: Console) -> None:
-    """Print one summary line for all documents."""
+    """Print one summary line for all documents, and how to check what this action does not."""
     documents, unread = counted(len(found), "document"), sum(one.kind is None for one in found)
     cut = sum(one.kind is not None and one.reason is not None for one in found)
     parts = [f"{unread:,} of them not read"] if unread else []
     parts += [f"{cut:,} incomplete"] if cut else []
-    where = " in what was read" if cut else ""
+    where = " in what was read" if cut else f" in how {'it is' if len(found) == 1 else 'they are'} written"
     kinds = Counter(problem.severity for one in found for problem in one.problems)
     problems = ", ".join(counted(kinds[one], str(one)) for one in Severity if kinds[one])
     line = f"{', '.join([documents, *parts])}: {problems or f'no problems{where}'}"
     if unread == len(found):
         line = f"{documents}, and none could be read" if found else "No sitemap was found in the targets."
     _fitted_line(console, line)
+    if lists := [one.target for one in found if one.kind in _AUDITED]:
+        target = shlex.quote(lists[0]) if len(lists) == 1 and lists[0] != STDIN else "TARGET"
+        _fitted_line(console, f"To check hreflang, news, images and other contents too: {PROGRAM} audit {target}")
 
 
 def _facts(found: Validation, kind: Kind) -> Iterator[str]:
