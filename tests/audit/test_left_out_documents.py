@@ -80,7 +80,7 @@ def test_paths_that_only_an_earlier_search_tried_were_not_left_out(tmp_path: Pat
         pytest.param({"skip": "b.xml"}, 1, 1, 0, id="skip"),
         pytest.param({"skip": "b.xml"}, 2, 1, 0, id="skip-again"),
         pytest.param({"follow": "a.xml"}, 1, 1, 0, id="follow"),
-        pytest.param({"limit": "1"}, 1, 0, 2, id="limit"),
+        pytest.param({"limit": "1"}, 1, 0, 1, id="limit"),
         pytest.param({}, 1, 1, 0, id="other-host"),
     ],
 )
