@@ -27,12 +27,12 @@ NEEDS = {
     "site.urls": "no URL was read",
     "site.history": "there is no earlier run of the site (-a store=FOLDER keeps the runs)",
     "history": "there is no earlier run of the site (-a store=FOLDER keeps the runs)",
-    "pages": "no listed page was requested, by a probe or in a crawl export",
+    "pages": "no listed page was requested, by a probe (--probe N) or in a crawl export (--crawl-export FILE)",
     "pages.canonical": "the crawl export has no canonical URLs",
     "pages.directives": "the crawl export has no robots directives",
     "pages.last_modified": "the pages have no Last-Modified header",
     "pages.title": "the crawl export has no titles",
-    "crawl-export": "there is no crawl export with pages of the site",
+    "crawl-export": "there is no crawl export with pages of the site (--crawl-export FILE)",
 }
 """What a rule may need, each with the reason why it is not checked without. ``a.b`` needs ``a`` too."""
 

@@ -107,6 +107,8 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     options = HarvestSettings.from_settings(settings)
     opts.details = _details(opts)
     probe = _probe(opts)
+    has_probe = opts.store is not None or "probe" in {**probe, **opts.spargs}  # a store may have records of one
+    audit_export.check_pages(opts.details, has_export=opts.crawl_export is not None, has_probe=has_probe)
     if opts.store is None:
         with audit_export.opened(opts) as opts.export:
             return _crawl(opts, settings, options, limit, reports, probe)

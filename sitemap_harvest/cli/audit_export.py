@@ -12,6 +12,7 @@ from sitemap_harvest.model import counted
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from sitemap_harvest.audit.crawl_export import CrawlExport
@@ -32,6 +33,18 @@ def add_crawl_export(parser: argparse.ArgumentParser) -> None:
         metavar="FIELD=COLUMN",
         help="with --crawl-export: the name of a column that is not recognized, such as status=Code",
     )
+
+
+def check_pages(details: Sequence[str], *, has_export: bool, has_probe: bool) -> None:
+    """Raise :exc:`ArgumentError` if all of *details*, rules, need records of pages that the audit will not have."""
+    from sitemap_harvest.audit import RULES
+
+    missing = set() if has_export else {"crawl-export"} if has_probe else {"crawl-export", "pages"}
+    needs = {(RULES[name].needs or "").partition(".")[0] if name in RULES else "" for name in details}
+    if needs and needs <= missing:
+        add = f"{'--probe N or ' if 'pages' in needs else ''}--crawl-export FILE"
+        message = f"--details {', '.join(details)}: checked only with records of pages; add {add}"
+        raise ArgumentError("--details", details, f"given with {add}", message=message)
 
 
 def opened(opts: argparse.Namespace) -> AbstractContextManager[CrawlExport | None]:

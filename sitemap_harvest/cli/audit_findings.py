@@ -77,7 +77,7 @@ def audit_sites(
         found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))
         rows = pa.Table.from_pylist([_row(*one) for one in found])
         output.show(rows, whole=["severity", "rule"], optional=["documents", "in"], has_separators=True)
-    for line in [*_lines(summaries, unread, trust), *nothing]:
+    for line in [*_lines(summaries, unread, trust, opts.details), *nothing]:
         write_line(line)
     if rules and not (opts.output or reports):
         output.say("The findings were not saved. To save each with its samples, add -O findings.jsonl")
@@ -142,8 +142,12 @@ def _lines(
     summaries: Sequence[AuditSummary],
     unread: Sequence[Sequence[StaleSitemap]],
     trust: Sequence[Sequence[LastmodTrust]],
+    details: Sequence[str],
 ) -> Iterator[str]:
-    """Yield the result of each site, with its *unread* documents and the *trust* in its dates; and unchecked rules."""
+    """Yield the result of each site, with its *unread* documents and the *trust* in its dates; and unchecked rules.
+
+    With *details*, only those of the unchecked rules, each by its name: they have no rows.
+    """
     for summary, documents, scores in zip(summaries, unread, trust, strict=True):
         yield summary.in_words()
         for one in documents[:_MOST_NAMES]:
@@ -156,12 +160,14 @@ def _lines(
         whole, in_part = summary.not_checked_by_reason, summary.partly_checked_by_reason
         for words, by_reason in (("Not checked", whole), ("Checked only in part", in_part)):
             for reason, names in by_reason.items():
+                if not (named := [name for name in names if not details or name in details]):
+                    continue
                 rules, sites = not_checked.setdefault((words, reason), ({}, []))
-                rules.update(dict.fromkeys(names))
+                rules.update(dict.fromkeys(named))
                 sites.append(summary.site)
     for (words, reason), (rules, sites) in not_checked.items():
         where = ""
         if len(sites) < len(summaries):
             where = f" for {', '.join(sites) if len(sites) <= _MOST_NAMES else f'{len(sites):,} sites'}"
-        shown = ", ".join(rules) if len(rules) <= _MOST_NAMES else f"{len(rules)} rules"
+        shown = ", ".join(rules) if details or len(rules) <= _MOST_NAMES else f"{len(rules)} rules"
         yield f"{words}{where}, because {reason}: {shown}"

@@ -290,15 +290,15 @@ def test_no_pages(tmp_path: Path) -> None:
     reasons = not_checked(tmp_path, [])
     assert len(reasons) == 10
     assert set(reasons.values()) == {
-        "no listed page was requested, by a probe or in a crawl export",
-        "there is no crawl export with pages of the site",
+        "no listed page was requested, by a probe (--probe N) or in a crawl export (--crawl-export FILE)",
+        "there is no crawl export with pages of the site (--crawl-export FILE)",
     }
 
 
 def test_a_probe_without_anything_notable(tmp_path: Path) -> None:
     assert not_checked(tmp_path, [page(A)]) == {
         "lastmod-differs": "the pages have no Last-Modified header",
-        "not-listed": "there is no crawl export with pages of the site",
+        "not-listed": "there is no crawl export with pages of the site (--crawl-export FILE)",
     }
 
 

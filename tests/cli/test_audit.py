@@ -72,7 +72,8 @@ def test_a_folder_is_audited_before_deployment(tmp_path: Path) -> None:
     assert {*found} == {"url/fragment", "site/not-in-robots", "lastmod/missing"}
     assert "https://www.example.com: 3 findings of 3 rules (3 warnings) in 3 URLs of 2 documents" in run.stderr
     assert "first snapshot" not in run.stderr  # the store is temporary
-    assert "Not checked, because no listed page was requested, by a probe or in a crawl export: 9 rules\n" in run.stderr
+    no_pages = "no listed page was requested, by a probe (--probe N) or in a crawl export (--crawl-export FILE)"
+    assert f"Not checked, because {no_pages}: 9 rules\n" in run.stderr
     assert forked.scrapy(*target, "--fail-on", "error", cwd=tmp_path).returncode == 0
 
 
@@ -282,6 +283,22 @@ def test_all_sites_of_a_store_are_audited(folder: Path) -> None:
     assert f"{B}: " in run.stderr
 
 
+def test_details_of_pages_need_pages(tmp_path: Path) -> None:
+    given = ("--details", "page/redirect,page/not-listed", "-O", "f.csv")
+    run = forked.scrapy("harvest", "audit", SITE, *given, cwd=tmp_path)
+    assert (run.returncode, [*tmp_path.iterdir()]) == (2, [])
+    words = "--details page/redirect, page/not-listed: checked only with records of pages"
+    assert f"{words}; add --probe N or --crawl-export FILE\n" in run.stderr
+
+
+def test_unchecked_rules_that_details_name_are_named(folder: Path) -> None:
+    run = command("audit", SITE, "--details", "page/*,url/fragment", "-O", "-:jsonl", cwd=folder)
+    assert (run.returncode, len(run.stdout.splitlines())) == (0, 1)
+    (line,) = (line for line in run.stderr.splitlines() if "--probe N" in line)
+    assert "--crawl-export FILE): page/redirect, page/" in line
+    assert "no earlier run" not in run.stderr  # for rules that --details does not name
+
+
 def test_details_are_rows_in_place_of_findings(folder: Path) -> None:
     run = command("audit", SITE, "--details", "url/fragment,sitemap/*", "-O", "-:jsonl", cwd=folder)
     assert run.returncode == 0
@@ -359,6 +376,11 @@ def test_the_table_has_a_line_for_each_rule(folder: Path) -> None:
         ),
         pytest.param([SITE, "--details", "url/fragment"], "--details url/fragment: it needs -O FILE", id="no-output"),
         pytest.param([SITE, "--details", "x/*", "-O", "f.csv"], "--details: 'x/*': unknown rule", id="details"),
+        pytest.param(
+            [SITE, "--details", "page/not-listed", "--probe", "1", "-O", "f.csv"],
+            "--details page/not-listed: checked only with records of pages; add --crawl-export FILE",
+            id="details-of-a-crawl-export",
+        ),
         pytest.param([SITE, "-O", "f.nope"], "output f.nope: the suffix must be one of", id="no-format"),
         pytest.param(
             [SITE, "-O", "f.html"],
