@@ -65,8 +65,11 @@ def rules_like(name: str) -> list[str]:
 
 
 def no_such_rule(name: str) -> str:
-    """Return a message that *name* is no rule, with the most similar IDs."""
-    alike = get_close_matches(name, all_rules(), 3)
+    """Return a message that *name* is no rule, with the most similar IDs, or the pattern of the group of that name."""
+    rules = all_rules()
+    group = f"{name.removesuffix('/')}/"
+    is_group = any(rule.startswith(group) for rule in rules)
+    alike = [f"{group}*"] if is_group else get_close_matches(name, rules, 3)
     meant = f"did you mean {' or '.join(alike)}? " if alike else ""
     return f"unknown rule; {meant}sitemap-harvest audit --list-rules lists all rules"
 

@@ -66,7 +66,10 @@ CASES: list[Any] = [
     (
         "hreflang/no-x-default",
         [page(DE, de=DE, en=EN, fr=FR)],
-        [page(DE, de=DE, en=EN), page(EN, de=DE, en=EN, fr=FR, x_default=EN)],
+        [
+            page(DE, de=DE, en=EN, fr="/relative"),
+            page(EN, de=DE, en=EN, fr=FR, x_default=EN),
+        ],
         [(DE, None)],
     ),
     (

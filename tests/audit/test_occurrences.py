@@ -101,6 +101,8 @@ def test_names_and_patterns(names: list[str], rules: tuple[str, ...]) -> None:
     ("name", "words"),
     [
         ("url/fragmnt", "argument details: 'url/fragmnt': unknown rule; did you mean url/fragment"),
+        ("lastmod", "argument details: 'lastmod': unknown rule; did you mean lastmod/*? sitemap-harvest"),
+        ("lastmod/", "argument details: 'lastmod/': unknown rule; did you mean lastmod/*? "),
         ("nothing", "argument details: 'nothing': unknown rule; sitemap-harvest audit --list-rules lists all rules"),
         ("no/*", "argument details: 'no/*': unknown rule; "),
     ],

@@ -198,7 +198,7 @@ CASES: list[Any] = [
     (
         "sitemap/index-lastmod-stale",
         {
-            INDEX: (refs(S, lastmod=DAY, lastmod_text="2026-10-01"), index),
+            INDEX: (refs(S, S, lastmod=DAY, lastmod_text="2026-10-01"), index),
             S: (urls(f"{SITE}/1", lastmod=DAY.replace(day=4), lastmod_text="2026-10-04"), child),
         },
         {
@@ -242,14 +242,14 @@ CASES: list[Any] = [
     ),
     (
         "protocol/future-lastmod",
-        {INDEX: (refs(S, lastmod=DAY.replace(month=12), lastmod_text="2026-12-01"), index)},
+        {INDEX: (refs(S, S, lastmod=DAY.replace(month=12), lastmod_text="2026-12-01"), index)},
         {INDEX: (refs(S, lastmod=DAY.replace(month=11, day=2), lastmod_text="2026-11-02"), index)},
         [(INDEX, 1, [(S, "2026-12-01")])],
     ),
     (
         "sitemap/index-lastmod-missing",
-        {INDEX: (refs(S) + refs(T, lastmod=DAY, lastmod_text="2026-10-01"), index)},
-        {INDEX: (refs(S) + 2 * refs(T, lastmod=DAY, lastmod_text="2026-10-01"), index)},
+        {INDEX: (refs(S, S) + refs(T, lastmod=DAY, lastmod_text="2026-10-01"), index)},
+        {INDEX: (refs(S, S) + refs(T, ROBOTS, lastmod=DAY, lastmod_text="2026-10-01"), index)},
         [(INDEX, 1, [(S, None)])],
     ),
 ]

@@ -7,6 +7,7 @@ from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
 _SPEC = "https://developers.google.com/search/docs/specialty/international/localized-versions"
+_HAS_URL = "regexp_matches(href_key, '^https?://')"
 _VERSIONS = "(from alternates where hreflang is not null)"
 
 
@@ -53,7 +54,7 @@ def invalid_url() -> str:
     return f"""
         select sitemap, loc, position, hreflang || ': ' || coalesce(nullif(href, ''), 'no href') as value
         from {_VERSIONS}
-        where href_key is null or not regexp_matches(href_key, '^https?://')
+        where href_key is null or not {_HAS_URL}
     """  # noqa: S608 - our own query
 
 
@@ -159,7 +160,8 @@ def several_urls() -> str:
 def no_x_default(languages: float = 3) -> str:
     """A URL has versions in several languages, but no version for all others.
 
-    Search engines show the ``x-default`` version to users of other languages.
+    Search engines show the ``x-default`` version to users of other languages. Versions
+    without a valid URL do not count.
 
     Spec: https://developers.google.com/search/docs/specialty/international/localized-versions#xdefault
 
@@ -172,7 +174,7 @@ def no_x_default(languages: float = 3) -> str:
         where entry in (
             select entry from {_VERSIONS}
             group by entry having count(*) >= {languages} and not bool_or(lang = 'x-default')
-        )
+        ) and {_HAS_URL}
         group by sitemap, position
         having count(distinct lang) >= {languages}
     """  # noqa: S608 - our own query

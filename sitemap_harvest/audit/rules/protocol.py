@@ -125,4 +125,5 @@ def future_lastmod(hours: float = 24) -> str:
         select c.sitemap, c.loc, c.position, c.lastmod_text as value
         from children c join sitemaps s on s.url = c.sitemap
         where c.lastmod > s.fetched_at + to_hours({hours}::int)
+        qualify row_number() over (partition by c.sitemap, c.key order by c.position) = 1
     """  # noqa: S608 - a number

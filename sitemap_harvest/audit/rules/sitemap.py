@@ -318,6 +318,7 @@ def index_lastmod_stale(days: float = 1) -> str:
             when regexp_full_match(c.lastmod_text, '\\s*\\d{{4}}\\s*') then 'year'
             when regexp_full_match(c.lastmod_text, '\\s*\\d{{4}}-\\d\\d\\s*') then 'month'
             when contains(c.lastmod_text, ':') then 'second' else 'day' end) + to_hours((24 * {days})::int)
+        qualify row_number() over (partition by c.sitemap, c.key order by c.position) = 1
     """  # noqa: S608 - a number
 
 
@@ -333,13 +334,16 @@ def index_lastmod_missing(share: float = 0.5) -> str:
     Fix: Give each sitemap a correct ``lastmod``.
     """
     return f"""
-        with counted as (
-            select c.*, avg(if(lastmod_text is null, 1, 0)) over (partition by sitemap) as missing
-            from children c
+        with listed as (
+            select sitemap, key, arg_min(loc, position) as loc, min(position) as position,
+                count(lastmod_text) = 0 as is_missing
+            from children
             where found_by is null and sitemap in (select url from sitemaps where kind = 'index')
+            group by sitemap, key
+        ), counted as (
+            select *, avg(is_missing::int) over (partition by sitemap) as missing from listed
         )
-        select sitemap, loc, position, missing as share
-        from counted where lastmod_text is null and missing >= {share}
+        select sitemap, loc, position, missing as share from counted where is_missing and missing >= {share}
     """  # noqa: S608 - a number
 
 
