@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from sitemap_harvest.model import ChangeBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sitemap_harvest.audit.dataset import Dataset
+    from sitemap_harvest.diff import Changes
     from sitemap_harvest.model import LastmodTrust
     from sitemap_harvest.snapshots.store import History, Run, Snapshot
 
@@ -19,6 +24,7 @@ _MOST_RUNS = 60
 _MOST_LANGUAGES = 30
 _MOST_TRUST = 21  # the site and its 20 worst documents
 _SAMPLES = 10
+_CHANGES = ("added", "removed", "changed", "moved", "expired")
 _MOST_BARS = 62
 _PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _FIRST_DATE = "timestamptz '1995-01-01 00:00:00+00'"  # as for the rule lastmod/ancient
@@ -241,6 +247,18 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, trust: Sequ
         ],
         trust=list(trust[:_MOST_TRUST]),
     )
+
+
+def since_baseline(facts: SiteFacts, changes: Changes) -> SiteFacts:
+    """Return *facts* with *changes*, since a baseline, in place of those since the previous run."""
+    counts = {kind: getattr(changes.summary, kind) for kind in _CHANGES}
+    samples: dict[str, list[tuple[str, str | None]]] = {}
+    for batch in changes.batches():
+        for kind in _CHANGES:
+            some = batch.arrow.filter(pc.equal(batch.arrow["kind"], kind))
+            for one in ChangeBatch(some.slice(0, _SAMPLES - len(samples.get(kind, ())))).rows():
+                samples.setdefault(kind, []).append((one.loc, ", ".join(one.fields) or one.reason))
+    return replace(facts, run=replace(facts.run, changes=counts), samples=samples)
 
 
 def _run_facts(run: Run) -> RunFacts:

@@ -72,7 +72,10 @@ class SiteAudit:
     facts: SiteFacts | None = None
     """What the HTML report shows beside the findings; ``None`` without such a report."""
     before: SiteAudit | None = None
-    """The audit of the previous snapshot with the same rules; ``None`` if there is none, or without an HTML report."""
+    """The audit of the previous snapshot, or of the baseline, with the same rules; ``None`` if there is none, or
+    without an HTML report."""
+    has_baseline: bool = False
+    """Whether :attr:`before`, and the changes in :attr:`facts`, are relative to a snapshot that the user named."""
     checked: tuple[str, ...] = ()
     """IDs of the rules and the problem codes that were evaluated."""
     named_at: dict[str, tuple[str, int | None]] = field(default_factory=dict)

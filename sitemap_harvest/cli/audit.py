@@ -118,6 +118,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     store = open_store(opts.store)
     histories = [output.stored_site(store, name) for name in opts.targets] or store.histories()
     probed = RunOutcome.WHOLE if opts.probe is None else _probe_stored(histories, opts, settings, probe)
+    opts.baseline = None
     with audit_export.opened(opts) as opts.export:
         audited, _ = audit_sites(store, histories, opts, options, limit, reports)
     return audited if probed is RunOutcome.WHOLE else probed
@@ -204,6 +205,7 @@ def _crawl(
         given["at"] = opts.at  # of an archive
     config = RunConfig.of(arguments_of(opts.targets, given | {"emit": "findings"}), needs_target=False)
     check_filters(config)
+    opts.baseline = config.baseline
     if not config.candidates:
         message = f"nothing to audit: give {TARGET}; or --store S to audit stored snapshots"
         raise ArgumentError("TARGET", None, TARGET, message=message)

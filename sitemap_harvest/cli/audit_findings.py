@@ -52,7 +52,7 @@ def audit_sites(
         yield OccurrenceBatch.of([]) if opts.details else FindingBatch.of([])  # so that the columns are known
         for history in histories:
             snapshot = history.at(opts.at)
-            before = _before(snapshot, history, store, options, opts.export) if reports.need_facts else None
+            before = _before(snapshot, history, store, options, opts) if reports.need_facts else None
             site, pages = SiteAudit(before=before), _pages(opts.export, snapshot)
             with_facts = reports.need_facts
             with Audit(snapshot, history, options.audit, with_facts=with_facts, pages=pages, store=store) as audit:
@@ -61,6 +61,7 @@ def audit_sites(
                     if not opts.details:
                         yield some
                 yield from audit.occurrences(opts.details)
+            _use_baseline(opts.baseline, site, snapshot, history)
             summaries.append(site.summary)
             nothing.extend(_nothing_read(site))
             trust.append(audit.trust[:2])
@@ -91,23 +92,36 @@ def _pages(export: CrawlExport | None, snapshot: Snapshot) -> Iterable[pa.Record
 
 
 def _before(
-    snapshot: Snapshot, history: History, store: Store, options: HarvestSettings, export: CrawlExport | None
+    snapshot: Snapshot, history: History, store: Store, options: HarvestSettings, opts: argparse.Namespace
 ) -> SiteAudit | None:
-    """Return the audit of the snapshot before *snapshot*; ``None`` if there is none, or if it cannot be read."""
+    """Return the audit of the baseline, or of the snapshot before *snapshot*; ``None`` without a readable one."""
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.audit.site_audit import SiteAudit
 
-    if not (runs := [run for run in history.runs if run.id < snapshot.run.id]):
+    if not any(run.id < snapshot.run.id for run in history.runs):
         return None
     before = SiteAudit()
-    earlier = history.snapshot(runs[-1])
     try:
-        for _ in before.collect(Audit(earlier, history, options.audit, pages=_pages(export, earlier), store=store)):
+        run = history.run(opts.baseline or "latest", now=snapshot.run.started_at, before=snapshot.run.id)
+        earlier = history.snapshot(run)
+        pages = _pages(opts.export, earlier)
+        for _ in before.collect(Audit(earlier, history, options.audit, pages=pages, store=store)):
             pass  # counted
     except StoreError as error:
         output.tell(f"The report does not show what has changed: {error}")
         return None
     return before
+
+
+def _use_baseline(baseline: str | None, site: SiteAudit, snapshot: Snapshot, history: History) -> None:
+    """Give *site*, the audit of *snapshot* for a report, the changes since *baseline*, if the user named one."""
+    from sitemap_harvest.audit.facts import since_baseline
+    from sitemap_harvest.diff import compare
+
+    if baseline is not None and site.before is not None and site.facts is not None:
+        site.has_baseline = True
+        with compare(history.snapshot(site.before.run), snapshot) as changes:
+            site.facts = since_baseline(site.facts, changes)
 
 
 def _counted(finding: Finding, rules: dict[str, RuleTotal]) -> Finding:

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from lxml import html
 
 from sitemap_harvest import open_store
 from sitemap_harvest.audit import RULES
@@ -410,6 +411,25 @@ def test_a_report_is_written_beside_the_findings(folder: Path, tmp_path: Path) -
     run = command("audit", SITE, "-O", "-:jsonl", "--report", str(tmp_path / "audit.html"), cwd=folder)
     assert rules(run.stdout) == [("warning", "url/fragment")]
     assert "url/fragment" in (tmp_path / "audit.html").read_text()
+
+
+def test_a_report_compares_with_the_baseline(tmp_path: Path) -> None:
+    sitemap = tmp_path / "public" / "sitemap.xml"
+    sitemap.parent.mkdir()
+    audit = ("harvest", "audit", "https://www.example.com", "--root", "public", "-a", "store=s")
+    for paths in (["a"], ["a", "b#x"]):
+        sitemap.write_text(urlset(*[f"https://www.example.com/{path}" for path in paths]))
+        assert forked.scrapy(*audit, cwd=tmp_path).returncode == 0
+    pages = []
+    for options in ((), ("--baseline", "first")):
+        assert forked.scrapy(*audit, *options, "--report", "a.html", cwd=tmp_path).returncode == 0
+        page = html.parse(tmp_path / "a.html").getroot()
+        pages.append([" ".join(one.text_content().split()) for one in page.cssselect("#changes h2, .tiles.small li")])
+        has_new = [one.text_content().endswith("url/fragment") for one in page.cssselect("#changes tbody th")]
+        assert any(has_new) == bool(options)
+    (first, *_) = open_store(str(tmp_path / "s")).history("https://www.example.com").runs
+    assert pages[0] == ["Changes since the previous run"]
+    assert pages[1] == [f"Changes since the run of {first.started_at:%Y-%m-%d %H:%M} UTC", "1 added"]
 
 
 def test_reports_of_several_sites_have_a_page_each(folder: Path, tmp_path: Path) -> None:

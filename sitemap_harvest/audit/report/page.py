@@ -14,6 +14,7 @@ from sitemap_harvest.model import SiteResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from sitemap_harvest.audit.explanation import Explanation
     from sitemap_harvest.audit.facts import DocumentFacts, RunFacts, SiteFacts
@@ -118,6 +119,8 @@ class SitePage:
     """Why the score is not compared with that of the previous run; ``None`` if it is, or without such a run."""
     has_before: bool
     """Whether the findings are compared with those of a previous run."""
+    baseline: datetime | None
+    """When the run began that the user compares with; ``None``: the previous run."""
     rules: Sequence[RuleRow]
     """Errors first."""
     changed: Sequence[RuleRow]
@@ -151,6 +154,7 @@ def _labels(runs: Sequence[RunFacts]) -> list[str]:
 def page_of(audit: SiteAudit) -> SitePage:
     """Return the page of *audit*."""
     before, not_compared = audit.before, None
+    baseline = before.run.started_at if before is not None and audit.has_baseline else None
     if before is not None and (not_compared := why_not_compared(audit, before)):
         before = None
     elif before is not None:
@@ -187,6 +191,7 @@ def page_of(audit: SiteAudit) -> SitePage:
         score_before=None if before is None or not_compared else before.score,
         not_compared=not_compared,
         has_before=before is not None,
+        baseline=baseline,
         rules=rules,
         changed=sorted(changed, key=lambda row: (order.index(row.trend or Trend.SAME), row.severity.rank, row.rule)),
         tree=[] if audit.facts is None else list(_tree(audit.facts)),

@@ -388,16 +388,17 @@ class History:
         """
         return self.snapshot(self.run(when, now=now))
 
-    def run(self, when: str, *, now: datetime | None = None) -> Run:
-        """Return the run that *when* names, as for :meth:`at`."""
-        if not self.runs:
+    def run(self, when: str, *, now: datetime | None = None, before: str | None = None) -> Run:
+        """Return the run that *when* names, as for :meth:`at`, of those before the run with the ID *before*."""
+        runs = [run for run in self.runs if before is None or run.id < before]
+        if not runs:
             raise StoreError(f"{self.site}: there is no snapshot")
         places = {"latest": -1, "first": 0, "previous": -2}
         if when in places:
-            if when == "previous" and len(self.runs) < 2:
-                raise StoreError(f"{self.site}: there is only one snapshot, {self.runs[0].id}")
-            return self.runs[places[when]]
-        if named := [run for run in self.runs if run.id == when or (len(when) >= 8 and run.id.startswith(when))]:
+            if when == "previous" and len(runs) < 2:
+                raise StoreError(f"{self.site}: there is only one snapshot, {runs[0].id}")
+            return runs[places[when]]
+        if named := [run for run in runs if run.id == when or (len(when) >= 8 and run.id.startswith(when))]:
             return named[-1]
         if (age := read_age(when)) is not None:
             end, words = (now or datetime.now(UTC)) - age, f"that is at least {when} old"
@@ -405,16 +406,16 @@ class History:
             end, words = DateRange.of(date).last, f"from {when} or earlier"
         elif is_run_id(when):
             raise InvalidRunError(
-                f"{self.site}: {when!r} is not a run of this site; the last one is {self.runs[-1].id} (a run that "
+                f"{self.site}: {when!r} is not a run of this site; the last one is {runs[-1].id} (a run that "
                 "resumes another has the ID of that one)"
             )
         else:
             known = "latest, previous, first, a run ID, a date, a timestamp or an age (2w, 7d, 36h)"
             raise InvalidRunError(f"{when!r} is not a run; use {known}")
-        if not (before := [run for run in self.runs if run.started_at <= end]):
-            first = self.runs[0]
+        if not (old := [run for run in runs if run.started_at <= end]):
+            first = runs[0]
             raise StoreError(f"{self.site}: there is no snapshot {words}; the first is {first.id}")
-        return before[-1]
+        return old[-1]
 
     def snapshot(self, run: Run) -> Snapshot:
         """Return the snapshot of *run*."""
