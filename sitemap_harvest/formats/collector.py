@@ -89,7 +89,6 @@ class Collector:
         """Entries and references, including those that were not a URL."""
         self._given = 0  # rows of the batches yielded
         self._document = document
-        self._document_text = pa.scalar(document, pa.string())
         self._base = base
         self._limit = limits.urls
         self._most_sitemaps = limits.sitemaps
@@ -292,7 +291,7 @@ class Collector:
         if urls.loc.null_count == rows:
             return
         schema = UrlBatch.schema()
-        found["sitemap"] = pa.repeat(self._document_text, rows)
+        found["sitemap"] = pa.repeat(pa.scalar(self._document, pa.string()), rows)
         given = texts | found
         arrays = [given[f.name] if f.name in given else _nulls(f.type, rows) for f in schema]
         table = pa.RecordBatch.from_arrays(arrays, schema=schema)
