@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from sitemap_harvest.formats.xml.templates import Meaning, Numbers, Template
+    from sitemap_harvest.formats.xml.templates import Numbers, Template
 
 Texts = dict[str, Any]  # by column: a pa.Array
 
@@ -38,7 +38,7 @@ _NONCHARACTERS = ("\ufffe", "\uffff")  # which XML forbids
 _FORBIDDEN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _CHARACTER = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # which XML allows
 _MAX_TEMPLATES = 256
-_MAX_SHARED = 16  # templates that documents have in common
+_MAX_SHARED = 16  # templates
 _MAX_NAMESPACE_CHARS = 2048
 _MAX_MARKS = 4096  # of an entry
 _MAX_GAP = 4096  # bytes between two entries
@@ -102,15 +102,14 @@ class FastReader:
 
     def __init__(self, namespaces: Mapping[str | None, str], prefix: str) -> None:
         """Read entries with the *namespaces* of the root; *prefix* is that of the root, with its colon."""
-        is_usual = (
-            sum(len(other or "") + len(namespace) for other, namespace in namespaces.items()) < _MAX_NAMESPACE_CHARS
+        shared = (
+            _shared(frozenset(namespaces.items()), prefix) if _are_usual(namespaces) else _Shared(namespaces, prefix)
         )
-        of_others = _of_others if is_usual else _of_others.__wrapped__
-        self._meanings, self._of_others = of_others(frozenset(namespaces.items()), prefix)
+        self._meanings, self._shared = shared.meanings, shared.templates
         self.start_tag = f"<{prefix}url>".encode()
         """The start of each entry."""
         self.end_tag = f"</{prefix}url>".encode()
-        self._templates = [*self._of_others]
+        self._templates = [*self._shared]
         self._attempts = 0
         self._most_attempts = _ATTEMPTS
         self._is_mark = np.empty((2, 0), np.bool_)  # used again, as new memory takes longer to allocate than to fill
@@ -215,17 +214,28 @@ class FastReader:
         template = template_of(data[start:end], (marks - start).tolist(), self._meanings)
         if template is not None:
             self._templates.insert(0, template)
-            self._of_others.insert(0, template)
-            del self._of_others[_MAX_SHARED:]
+            self._shared.insert(0, template)
+            del self._shared[_MAX_SHARED:]
         return template
 
 
+class _Shared:
+    """What documents with the same namespaces share, as those of a site do."""
+
+    def __init__(self, namespaces: Mapping[str | None, str], prefix: str) -> None:
+        self.meanings = meanings_of(namespaces, prefix)
+        self.templates: list[Template] = []
+        """Those found last."""
+
+
 @lru_cache(maxsize=32)
-def _of_others(
-    namespaces: frozenset[tuple[str | None, str]], prefix: str
-) -> tuple[dict[bytes, Meaning], list[Template]]:
-    """Return the meanings of the elements of documents with *namespaces*, and the last templates of these documents."""
-    return meanings_of(dict(namespaces), prefix), []
+def _shared(namespaces: frozenset[tuple[str | None, str]], prefix: str) -> _Shared:
+    return _Shared(dict(namespaces), prefix)
+
+
+def _are_usual(namespaces: Mapping[str | None, str]) -> bool:
+    """Whether *namespaces* are short enough to be remembered."""
+    return sum(len(prefix or "") + len(name) for prefix, name in namespaces.items()) <= _MAX_NAMESPACE_CHARS
 
 
 class Group(NamedTuple):

@@ -164,6 +164,22 @@ def test_documents_that_the_fast_path_accepts(entries: str, apart: int | None, m
     assert (sum(len(call.args[1]) for call in read_apart.call_args_list) if whole else None) == apart
 
 
+def test_documents_with_the_same_namespaces_share_templates(monkeypatch: pytest.MonkeyPatch) -> None:
+    template_of = Mock(wraps=fast.template_of)
+    monkeypatch.setattr(fast, "template_of", template_of)
+    for namespace, made in (
+        ("urn:a", 1),
+        ("urn:a", 0),
+        ("urn:b", 1),
+        ("urn:a" + "a" * 4000, 1),
+        ("urn:a" + "a" * 4000, 1),
+    ):
+        template_of.reset_mock()
+        document = read(urlset(PLAIN_ENTRY * 2, f' xmlns:x="{namespace}"'), url=HERE)
+        assert locs(document) == ["https://example.com/a"] * 2
+        assert template_of.call_count == made
+
+
 @pytest.mark.parametrize(
     "odd",
     [
