@@ -68,6 +68,7 @@ CASES: list[Any] = [
         [page(DE, de=DE, en=EN, fr=FR)],
         [
             page(DE, de=DE, en=EN, fr="/relative"),
+            page(FR, de=DE, en=EN, en_UK=FR),
             page(EN, de=DE, en=EN, fr=FR, x_default=EN),
         ],
         [(DE, None)],

@@ -161,7 +161,7 @@ def no_x_default(languages: float = 3) -> str:
     """A URL has versions in several languages, but no version for all others.
 
     Search engines show the ``x-default`` version to users of other languages. Versions
-    without a valid URL do not count.
+    without a valid URL or with an invalid ``hreflang`` value do not count.
 
     Spec: https://developers.google.com/search/docs/specialty/international/localized-versions#xdefault
 
@@ -174,7 +174,9 @@ def no_x_default(languages: float = 3) -> str:
         where entry in (
             select entry from {_VERSIONS}
             group by entry having count(*) >= {languages} and not bool_or(lang = 'x-default')
-        ) and {_HAS_URL}
+        ) and {_HAS_URL} and hreflang in (
+            select hreflang from (select distinct hreflang from {_VERSIONS}) where hreflang_flaw(hreflang) = ''
+        )
         group by sitemap, position
         having count(distinct lang) >= {languages}
     """  # noqa: S608 - our own query
