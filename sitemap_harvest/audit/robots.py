@@ -11,13 +11,13 @@ import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sitemap_harvest.discovery.rules import sites_of_robots
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document, Limits
 from sitemap_harvest.formats.robots_rules import ANY, rules_of
-from sitemap_harvest.model import WAS_ABSENT, Outcome
+from sitemap_harvest.model import Outcome
+from sitemap_harvest.snapshots.store.snapshot import is_present
 from sitemap_harvest.urls import document_key, site_of
 
 if TYPE_CHECKING:
@@ -47,16 +47,9 @@ _NO_URLS = (
 
 
 def present_documents(snapshot: Snapshot) -> pa.Table:
-    """Return the document records of *snapshot*, without those of removed documents.
-
-    A document that the run requested, and removed because it was absent again, is among
-    them: the next run has it as an absent document too.
-    """
-    ledger = snapshot.sitemaps()
-    was_absent = pc.and_(
-        pc.starts_with(ledger["left"], WAS_ABSENT), pc.greater_equal(ledger["fetched_at"], snapshot.run.started_at)
-    )
-    return ledger.filter(pc.or_kleene(pc.is_null(ledger["left"]), was_absent))
+    """Return the document records of *snapshot*, without those of removed documents that are no longer listed."""
+    facts = zip(*snapshot.columns("left", "fetched_at"), strict=True)
+    return snapshot.sitemaps().filter(pa.array([is_present(*one, snapshot.run) for one in facts], pa.bool_()))
 
 
 def robots_of(ledger: pa.Table, texts: Mapping[str, str]) -> pa.Table:

@@ -20,6 +20,7 @@ from sitemap_harvest.model.batch import (
     plain_values as plain_values,
 )
 from sitemap_harvest.model.change import (
+    REDIRECTS_TO as REDIRECTS_TO,
     WAS_ABSENT as WAS_ABSENT,
     Change as Change,
     ChangeKind as ChangeKind,

@@ -23,6 +23,8 @@ _NOTES = {
 
 WAS_ABSENT = "the document was absent in "
 """How the reason of each document begins that left because it was absent."""
+REDIRECTS_TO = "the URL redirects to "
+"""How the reason of each document begins that left because it redirects to another one."""
 
 
 class ChangeKind(StrEnum):

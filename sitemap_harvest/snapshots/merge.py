@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sitemap_harvest.model import WAS_ABSENT, FoundBy, Outcome, SitemapRecord
+from sitemap_harvest.model import REDIRECTS_TO, WAS_ABSENT, FoundBy, Outcome, SitemapRecord
 from sitemap_harvest.snapshots.merge_policy import MergeDecision, MergePolicy, final_key, has_rows, merge_decision
 from sitemap_harvest.snapshots.removal import unlisted
 from sitemap_harvest.urls import document_key
@@ -120,7 +120,7 @@ class _Merge:
         left = None
         was_there = known is not None and has_rows(known) and final_key(known, key) == final_key(found.record, key)
         if was_there and self._is_passed_on(key):  # its rows belong to the target, which was read separately
-            left = f"the URL redirects to {found.record.final_url}, which was read separately"
+            left = f"{REDIRECTS_TO}{found.record.final_url}, which was read separately"
         return _leave(row, left)
 
     def _is_passed_on(self, key: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.audit import RULES
+from sitemap_harvest.snapshots.store import open_store
 from tests.audit.auditing import SITE, audit_of_web
 from tests.site import index, urlset
 
@@ -35,6 +36,7 @@ def _found(audit: Audit) -> tuple[list[tuple[Any, ...]], tuple[int, ...]]:
     """Return the findings of *audit* and the unchecked rules; and the numbers of documents, unread ones and URLs."""
     findings = [(one.rule, one.sitemap, [sample.value for sample in one.samples]) for one in audit.findings()]
     summary = audit.summary()
+    assert audit.run.documents == summary.sitemaps
     counts = (summary.sitemaps, summary.unread, summary.urls)
     return [*findings, *((one.rule, one.reason) for one in summary.not_checked)], counts
 
@@ -70,6 +72,16 @@ def test_documents_that_only_an_index_named_are_named_by_nothing_once_that_left(
         (findings, (4, 1, 3)),
         (findings, (4, 1, 3)),
     ]
+
+
+def test_a_sitemap_whose_target_becomes_listed_is_counted_in_each_run(tmp_path: Path) -> None:
+    web = WEB | {B: f"{SITE}/c.xml", f"{SITE}/c.xml": WEB[B]}
+    documents = []
+    for listed in ((A, B), *[(A, B, f"{SITE}/c.xml")] * 2):  # B leaves the snapshot in the second run
+        (*_, counts) = _found(audit_of_web(tmp_path, web | {INDEX: index(*listed).encode()}, rules=[], site=SITE))
+        snapshot = open_store(str(tmp_path)).site(SITE).at("latest")
+        documents.append((*counts, f"from {counts[0]} documents" in snapshot._repr_html_()))
+    assert documents == [(4, 0, 3, True), (5, 0, 3, True), (5, 0, 3, True)]
 
 
 def test_a_robots_txt_that_no_longer_lists_a_sitemap_is_unread_until_that_is_accepted(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.display import URL_COLUMNS, counted, first_rows, short, summary_as_html, table_as_html
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.frames import ArrowData, chosen
-from sitemap_harvest.model import LedgerBatch, SitemapRef, UrlEntry, arrow_schema
+from sitemap_harvest.model import REDIRECTS_TO, WAS_ABSENT, LedgerBatch, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.manifest_values import record_values, records_of
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import RowStore
@@ -22,6 +22,7 @@ from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from sitemap_harvest.model import SitemapRecord, UrlBatch
     from sitemap_harvest.snapshots.store.row_ranges import Intervals
@@ -63,7 +64,8 @@ class Snapshot(ArrowData):
         return f"<Snapshot of {self.site}, run {self.run.id}>"
 
     def _repr_html_(self) -> str:
-        outcomes = Counter(one for one, left in zip(*self.columns("outcome", "left"), strict=True) if left is None)
+        records = zip(*self.columns("outcome", "left", "fetched_at"), strict=True)
+        outcomes = Counter(one for one, *facts in records if is_present(*facts, self.run))
         rows, pending = (int(ranges.count.sum()) for ranges in (self.row_ranges(), self.pending.row_ranges))
         size = counted(rows, "row") if self.run.urls is None else counted(self.run.urls, "URL")
         words = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
@@ -265,6 +267,17 @@ class Snapshot(ArrowData):
     def urls_of(self, document: str) -> Iterator[UrlBatch]:
         """Yield the entries of the document, in its order."""
         yield from self._row_store.urls(self.row_ranges_of(document))
+
+
+def is_present(left: str | None, fetched_at: datetime | None, run: Run) -> bool:
+    """Return whether a document, with these values in its record, counts as a document of the snapshot of *run*.
+
+    A document that *run* requested, and removed because of the response, is still listed:
+    the next run has it too.
+    """
+    if left is None:
+        return True
+    return left.startswith((WAS_ABSENT, REDIRECTS_TO)) and fetched_at is not None and fetched_at >= run.started_at
 
 
 def readings(runs: pa.ChunkedArray, documents: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -72,7 +72,7 @@ class Run:
     rows: int = 0
     """Rows that no earlier run had stored."""
     documents: int = 0
-    """Documents of the snapshot."""
+    """Documents of the snapshot, and those that are still listed, but left it because they are absent or redirect."""
     urls: int | None = None
     """Distinct URLs that the snapshot lists; ``None``: not counted yet."""
     result: str | None = None

@@ -18,7 +18,14 @@ from sitemap_harvest.snapshots.store.compaction import compact, is_due
 from sitemap_harvest.snapshots.store.manifest_values import values_of_records
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import KnownRows, RowStore
-from sitemap_harvest.snapshots.store.snapshot import Snapshot, ledger_of, references_of, robots_texts_of, row_ranges_of
+from sitemap_harvest.snapshots.store.snapshot import (
+    Snapshot,
+    is_present,
+    ledger_of,
+    references_of,
+    robots_texts_of,
+    row_ranges_of,
+)
 from sitemap_harvest.snapshots.store.store import MANIFEST, RUNS, History, Manifest, replace_manifest
 
 if TYPE_CHECKING:
@@ -166,7 +173,7 @@ class SiteWriter:
         """
         self._add_documents()
         self._tables.pop("done", None)
-        self._documents = sum(record.left is None for record in ledger)
+        self._documents = sum(is_present(record.left, record.fetched_at, run) for record in ledger)
         if len(ledger) <= _FEW and self._table("sitemaps").add_values(
             _ledger_values(ledger, run.id, self.robots_texts), len(ledger)
         ):
