@@ -48,8 +48,9 @@ _NO_URLS = (
 
 def present_documents(snapshot: Snapshot) -> pa.Table:
     """Return the document records of *snapshot*, without those of removed documents that are no longer listed."""
-    facts = zip(*snapshot.columns("left", "fetched_at"), strict=True)
-    return snapshot.sitemaps().filter(pa.array([is_present(*one, snapshot.run) for one in facts], pa.bool_()))
+    records = zip(*snapshot.columns("left", "fetched_at"), strict=True)
+    is_wanted = [is_present(left, fetched_at, snapshot.run) for left, fetched_at in records]
+    return snapshot.sitemaps().filter(pa.array(is_wanted, pa.bool_()))
 
 
 def robots_of(ledger: pa.Table, texts: Mapping[str, str]) -> pa.Table:

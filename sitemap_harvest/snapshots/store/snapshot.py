@@ -65,7 +65,7 @@ class Snapshot(ArrowData):
 
     def _repr_html_(self) -> str:
         records = zip(*self.columns("outcome", "left", "fetched_at"), strict=True)
-        outcomes = Counter(one for one, *facts in records if is_present(*facts, self.run))
+        outcomes = Counter(one for one, left, fetched_at in records if is_present(left, fetched_at, self.run))
         rows, pending = (int(ranges.count.sum()) for ranges in (self.row_ranges(), self.pending.row_ranges))
         size = counted(rows, "row") if self.run.urls is None else counted(self.run.urls, "URL")
         words = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items())
