@@ -214,6 +214,7 @@ class Audit:
             sitemaps=self._documents,
             unread=len(self.unread),
             not_requested=self._not_requested,
+            pending=self.run.changes.get("pending", 0),
             sampled_pages=probe.get("sample"),
             probed_pages=pages[0] if probe else None,
             requested_pages=pages[1] if probe else None,

@@ -25,6 +25,7 @@ _MOST_LANGUAGES = 30
 _MOST_TRUST = 21  # the site and its 20 worst documents
 _SAMPLES = 10
 _CHANGES = ("added", "removed", "changed", "moved", "expired")
+_ALSO_COUNTED = ("newly_known", "retracted", "pending")
 _MOST_BARS = 62
 _PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _FIRST_DATE = "timestamptz '1995-01-01 00:00:00+00'"  # as for the rule lastmod/ancient
@@ -180,7 +181,8 @@ class SiteFacts:
     earlier_runs: int
     """Runs before these."""
     samples: dict[str, list[tuple[str, str | None]]]
-    """The first ten changes of each kind: the URL, and the changed fields or the reason."""
+    """The first ten changes of each kind: the URL, and the changed fields or the reason; and of those that are
+    ``pending``: the URL, and the document that listed it last."""
     extensions: Sequence[ExtensionFacts]
     """Those in use."""
     languages: Sequence[tuple[str, int]]
@@ -230,7 +232,7 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, trust: Sequ
         dates=dates_of(dataset.rows, run.ended_at),
         runs=[_run_facts(one) for one in runs[-_MOST_RUNS:]],
         earlier_runs=max(len(runs) - _MOST_RUNS, 0),
-        samples=_samples(dataset, run.id),
+        samples=_samples(dataset, run.id) | _pending(snapshot),
         extensions=[
             ExtensionFacts(name=name, urls=urls, items=items)
             for name, query in _EXTENSIONS.items()
@@ -251,8 +253,8 @@ def facts_of(dataset: Dataset, snapshot: Snapshot, history: History, trust: Sequ
 
 def since_baseline(facts: SiteFacts, changes: Changes) -> SiteFacts:
     """Return *facts* with *changes*, since a baseline, in place of those since the previous run."""
-    counts = {kind: getattr(changes.summary, kind) for kind in _CHANGES}
-    samples: dict[str, list[tuple[str, str | None]]] = {}
+    counts = {kind: getattr(changes.summary, kind) for kind in (*_CHANGES, *_ALSO_COUNTED)}
+    samples = {kind: some for kind, some in facts.samples.items() if kind == "pending"}
     for batch in changes.batches():
         for kind in _CHANGES:
             some = batch.arrow.filter(pc.equal(batch.arrow["kind"], kind))
@@ -324,3 +326,13 @@ def _samples(dataset: Dataset, run: str) -> dict[str, list[tuple[str, str | None
     for kind, sample in rows:
         found.setdefault(kind, []).append(tuple(sample))
     return found
+
+
+def _pending(snapshot: Snapshot) -> dict[str, list[tuple[str, str | None]]]:
+    """Return the first URLs whose removal is pending, each with the document that listed it last, if there are some."""
+    found: dict[str, str | None] = {}
+    for batch in snapshot.pending_urls():
+        for row in batch.slice(0, _SAMPLES).to_pylist():
+            found.setdefault(row["loc"], f"last listed in {row['sitemap']}")
+        break
+    return {"pending": list(found.items())} if found else {}

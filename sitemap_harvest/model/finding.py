@@ -155,6 +155,9 @@ class AuditSummary(ItemRecord):
     not_requested: int = 0
     """Other documents that the site lists, but that the run left out, for example because of ``follow``, ``skip`` or
     ``prune_index``: the audit does not know what they list."""
+    pending: int = 0
+    """URLs of the snapshot whose removal is pending: no document that was read lists them, so they are neither checked
+    nor counted in ``urls``."""
     sampled_pages: int | None = None
     """Pages in the sample of the probe; ``None`` without one."""
     probed_pages: int | None = None
@@ -222,6 +225,8 @@ class AuditSummary(ItemRecord):
         unread = [f"{self.unread:,} not read completely"] if self.unread else []
         if self.not_requested:
             unread.append(f"{counted(self.not_requested, 'listed document')} not requested")
+        if self.pending:
+            unread.append(f"{counted(self.pending, 'URL')} not checked because of a pending removal")
         partial = (
             f" ({', '.join(unread if self.urls else ['no URL was read'])}, so the audit is partial)" if unread else ""
         )

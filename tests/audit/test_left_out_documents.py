@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
+import openpyxl
 import pytest
+from lxml import html
 
 from sitemap_harvest import open_store
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.audit.report.html import HtmlReport
+from sitemap_harvest.audit.report.markdown import render_markdown
+from sitemap_harvest.audit.report.xlsx import render_xlsx
+from sitemap_harvest.audit.site_audit import SiteAudit
 from sitemap_harvest.model import PageBatch, PageSource
 from tests.audit.auditing import SITE, audit_of_web, page
 from tests.site import dated, index, robots, urlset
@@ -157,7 +164,26 @@ def test_entries_whose_removal_is_pending_are_neither_listed_nor_missing(tmp_pat
     names = ["url/fragment", "lastmod/one-stamp", *OF_ABSENCE]
     found, summary = audited(tmp_path, names, PENDING, AFTER)
     assert [one.rule for one in found] == []
-    assert (summary.urls, summary.sitemaps, summary.unread) == (2, 4, 1)
+    assert (summary.urls, summary.sitemaps, summary.unread, summary.pending) == (2, 4, 1, 4)
+
+
+def test_reports_show_pending_removals(tmp_path: Path) -> None:
+    audit_of_web(tmp_path, PENDING, AFTER, site=SITE)
+    history = open_store(str(tmp_path)).history(SITE)
+    site = SiteAudit()
+    assert list(site.collect(Audit(history.at("latest"), history, rules=[], with_facts=True))) == []
+    report = HtmlReport(tmp_path / "a.html")
+    report.add(site)
+    report.close()
+    page = html.parse(tmp_path / "a.html").getroot()
+    urls = [one.text_content().strip() for one in page.cssselect("#changes .tiles li, #changes .locs li")]
+    pending = [f"{path} last listed in {A}" for path in ("/fr", "/de", "/gone#x", "/")]
+    assert urls == ["1 added", "4 pending", "/en", *pending]
+    assert "4 URLs were not checked because of a pending removal." in page.cssselect("#verdict .lead")[0].text_content()
+    words = "4 URLs not checked because of a pending removal"
+    assert words in render_markdown([site]).decode()
+    summary = openpyxl.load_workbook(BytesIO(render_xlsx([site])))["summary"]
+    assert dict(summary.iter_cols(values_only=True))["pending removals"] == 4
 
 
 def test_entries_whose_removal_is_pending_have_no_share(tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ def test_the_sheets() -> None:
     mild = finding("url/fragment", Severity.NOTICE, sitemap=None, threshold=2.0)
     assert sheets(audited(mild, found, change_flapping="there is one run")) == {
         "summary": [
-            ("site", "run", "URLs", "documents", "not read", "errors", "warnings", "notices", "passed", "not checked"),
-            (SITE, "20260309T060000Z-000000", 3, 1, 0, 1, 0, 0, 0, 1),
+            ("site", "run", "URLs", "documents", "not read", "pending removals", "errors", "warnings", "notices",
+             "passed", "not checked"),
+            (SITE, "20260309T060000Z-000000", 3, 1, 0, 0, 1, 0, 0, 0, 1),
         ],
         "findings": [
             ("severity", "rule", "document", "count", "share", "threshold", "message", "fix", "site"),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from sitemap_harvest.audit.site_audit import SiteAudit
 
 _SUMMARY = {
-    "site": 40, "run": 26, "URLs": 12, "documents": 12, "not read": 10, "errors": 10, "warnings": 10, "notices": 10,
-    "passed": 10, "not checked": 12,
+    "site": 40, "run": 26, "URLs": 12, "documents": 12, "not read": 10, "pending removals": 16, "errors": 10,
+    "warnings": 10, "notices": 10, "passed": 10, "not checked": 12,
 }  # fmt: skip
 _FINDINGS = {
     "severity": 10, "rule": 30, "document": 60, "count": 10, "share": 10, "threshold": 10, "message": 60, "fix": 60,
@@ -72,6 +72,7 @@ def _summary(audit: SiteAudit) -> Sequence[Any]:
         one.urls,
         one.sitemaps,
         one.unread,
+        one.pending,
         one.errors,
         one.warnings,
         one.notices,
