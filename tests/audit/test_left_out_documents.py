@@ -12,10 +12,12 @@ from lxml import html
 from sitemap_harvest import open_store
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.audit.facts import since_baseline
 from sitemap_harvest.audit.report.html import HtmlReport
 from sitemap_harvest.audit.report.markdown import render_markdown
 from sitemap_harvest.audit.report.xlsx import render_xlsx
 from sitemap_harvest.audit.site_audit import SiteAudit
+from sitemap_harvest.diff import compare
 from sitemap_harvest.model import PageBatch, PageSource
 from tests.audit.auditing import SITE, audit_of_web, page
 from tests.site import dated, index, robots, urlset
@@ -184,6 +186,13 @@ def test_reports_show_pending_removals(tmp_path: Path) -> None:
     assert words in render_markdown([site]).decode()
     summary = openpyxl.load_workbook(BytesIO(render_xlsx([site])))["summary"]
     assert dict(summary.iter_cols(values_only=True))["pending removals"] == 4
+    assert site.facts is not None
+    with compare(history.at("first"), history.at("latest")) as changes:
+        facts = since_baseline(site.facts, changes)
+    assert {kind: len(facts.samples[kind]) for kind, count in facts.run.changes.items() if count} == {
+        "added": 1,
+        "pending": 4,
+    }
 
 
 def test_entries_whose_removal_is_pending_have_no_share(tmp_path: Path) -> None:
