@@ -48,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "s.xml")
-        source.write_text(sitemap(0, argparse.Namespace(urls=options.urls, extensions=False, shape="mixed")))
+        source.write_text(sitemap(0, argparse.Namespace(urls=options.urls, extensions=False, shape="mixed", odd=False)))
         for way in options.ways:
             for case in options.cases:
                 seconds = [once(Path(folder), source, way, CASES[case], options.urls) for _ in range(options.rounds)]

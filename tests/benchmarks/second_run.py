@@ -66,7 +66,7 @@ class PublishedSite:
     def __init__(self, folder: Path, base: str, *, files: int, urls: int) -> None:
         self._folder, self._base = folder, base
         self._changes = [0] * files
-        options = argparse.Namespace(urls=urls, extensions=False, shape="same")
+        options = argparse.Namespace(urls=urls, extensions=False, shape="same", odd=False)
         for number in range(files):
             self._write(f"sitemap-{number}.xml", sitemap(number, options), 0)
         self._write("robots.txt", f"Sitemap: {base}/index.xml\n", 0)
