@@ -331,6 +331,12 @@ def check_store(config: RunConfig, store: str | None) -> None:
     if "pages" in config.emit and config.probe is None:
         message = "argument emit='pages': only a probe has pages; add one, for example probe=500"
         raise ArgumentError("emit", "pages", "given with probe", message=message)
+    if config.at is not None and (others := [name for name in config.emit if name != "findings"]):
+        message = (
+            f"argument at={config.at!r}: an audit of a snapshot emits no {', '.join(others)}; add emit=findings, "
+            f"or list the URLs with sitemap-harvest query --at {config.at}"
+        )
+        raise ArgumentError("at", config.at, "given with emit=findings", message=message)
     if store is not None:
         return
     given = {name: getattr(config, name) for name in _NEED_STORE}
