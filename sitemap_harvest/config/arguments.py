@@ -49,6 +49,7 @@ EMIT: dict[str, type[Batch[Any]]] = {
     "audits": AuditBatch,
     "trust": TrustBatch,
 }
+_OF_AUDITS = frozenset({"findings", "occurrences", "audits", "trust"})
 _NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age", "at")
 YES_OR_NO = "yes|no"
 _FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
@@ -247,7 +248,7 @@ class RunConfig:
     @property
     def audits(self) -> bool:
         """Whether the sites are audited."""
-        return not self.emit.keys().isdisjoint({"findings", "occurrences", "audits", "trust"})
+        return not self.emit.keys().isdisjoint(_OF_AUDITS)
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], *, now: datetime | None = None, needs_target: bool = True) -> Self:
@@ -331,7 +332,7 @@ def check_store(config: RunConfig, store: str | None) -> None:
     if "pages" in config.emit and config.probe is None:
         message = "argument emit='pages': only a probe has pages; add one, for example probe=500"
         raise ArgumentError("emit", "pages", "given with probe", message=message)
-    if config.at is not None and (others := [name for name in config.emit if name != "findings"]):
+    if config.at is not None and (others := [name for name in config.emit if name not in _OF_AUDITS | {"pages"}]):
         message = (
             f"argument at={config.at!r}: an audit of a snapshot emits no {', '.join(others)}; add emit=findings, "
             f"or list the URLs with sitemap-harvest query --at {config.at}"

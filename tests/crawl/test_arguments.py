@@ -92,7 +92,9 @@ def test_a_folder_replaces_a_site_and_nothing_is_fetched(serve, crawl, tmp_path)
         pytest.param({"site": "a.example", "emit": "pages"}, {}, ["emit='pages'", "probe=500"], id="pages-of-no-probe"),
         pytest.param({"site": "a.example", "probe": "0"}, {}, ["probe='0'", "1 or more, or all"], id="probe"),
         pytest.param({"site": "a.example", "probe_seed": "x"}, {}, ["probe_seed='x'", "0 or more"], id="probe-seed"),
-        pytest.param({"site": "a.example", "at": "latest"}, {}, ["at='latest'", "requires a store"], id="at"),
+        pytest.param(
+            {"site": "a.example", "at": "latest", "emit": "audits"}, {}, ["at='latest'", "requires a store"], id="at"
+        ),
         pytest.param({"site": "a.example", "at": "latest", "store": "s"}, {}, ["no urls", "query --at"], id="at-urls"),
         pytest.param({"site": "a.example", "emit": "urls,sitemaps"}, {}, ["urls,sitemaps", "item_classes"], id="kinds"),
         pytest.param({"site": "a.example", "root": "/no/such"}, {}, ["root='/no/such'", "existing folder"], id="root"),
