@@ -150,10 +150,7 @@ def _sections(locs: pa.StringArray, own_host: str) -> pa.StringArray:
 
 def _labels(batch: ChangeBatch) -> tuple[pa.StringArray, pa.StringArray]:
     """Return the column and the group of each change. The new URL of a pair that a pattern connects has no group."""
-    has_only_lastmod = pc.and_(
-        pc.equal(pc.binary_join(batch["fields"].cast(pa.list_(pa.string())), ","), "lastmod"),
-        batch["sitemap_before"].is_null(),  # else it has moved too
-    )
+    has_only_lastmod = pc.equal(pc.binary_join(batch["fields"].cast(pa.list_(pa.string())), ","), "lastmod")
     column = pc.if_else(has_only_lastmod, _LASTMOD, batch["kind"])
     is_in_pattern = pc.and_not(batch["pattern"].is_valid(), has_only_lastmod)
     is_listed = pc.or_(pc.not_equal(batch["kind"], "added"), batch["counterpart"].is_null())
