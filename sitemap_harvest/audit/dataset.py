@@ -32,7 +32,7 @@ _TEXT = pa.string()
 _MEDIA = ("images", "videos", "news")
 _URLS = (
     "position", "loc", "key", "site", "lastmod", "lastmod_text", "lastmod_precision", "changefreq", "priority",
-    "in_scope", "scope_reason",
+    "priority_text", "in_scope", "scope_reason",
 )  # fmt: skip
 _CHILDREN = pa.schema([("sitemap", _TEXT), *arrow_schema(SitemapRef), ("key", _TEXT)])
 _DOCUMENT = pa.field("document", pa.int32())

@@ -153,16 +153,16 @@ OF_SITE = [
     ),
     pytest.param(
         "priority/ignored",
-        [*dated(None, priority=0.0), *dated(None)],
-        (Severity.NOTICE, 1, 0.5),
-        [(f"{SITE}/1", 1, "0.0")],
+        [*dated(None, priority=0.0), *dated(None), *urls(f"{SITE}/a", priority_text="high")],
+        (Severity.NOTICE, 2, 2 / 3),
+        [(f"{SITE}/1", 1, "0.0"), (f"{SITE}/a", 3, "high")],
         id="priority",
     ),
     pytest.param(
         "changefreq/ignored",
-        [*dated(None, changefreq="daily"), *dated(None)],
-        (Severity.NOTICE, 1, 0.5),
-        [(f"{SITE}/1", 1, "daily")],
+        [*dated(None, changefreq="daily"), *dated(None), *urls(f"{SITE}/a", changefreq="often")],
+        (Severity.NOTICE, 2, 2 / 3),
+        [(f"{SITE}/1", 1, "daily"), (f"{SITE}/a", 3, "often")],
         id="changefreq",
     ),
 ]

@@ -319,7 +319,10 @@ def priority_ignored() -> str:
 
     Fix: Omit ``priority``, unless another reader of the sitemap needs it.
     """
-    return "select sitemap, loc, position, priority::varchar as value from sitemap_urls where priority is not null"
+    return """
+        select sitemap, loc, position, coalesce(priority::varchar, priority_text) as value from sitemap_urls
+        where value is not null
+    """
 
 
 @rule("changefreq/ignored", Severity.NOTICE, "{urls} with a changefreq, which search engines ignore", of_site=True,
