@@ -150,7 +150,8 @@ class HarvestResult:
 
     def __dir__(self) -> list[str]:
         """Return the public attributes, and the tables."""
-        return [*self.tables, *(name for name in dir(type(self)) if name[0] != "_" and name not in EMIT)]
+        tables = {*EMIT, "problems"}  # of other kinds, there is none
+        return [*self.tables, *(name for name in dir(type(self)) if name[0] != "_" and name not in tables)]
 
     def _of_kind(self, kind: str) -> ResultTable[Any]:
         if kind in self.tables:

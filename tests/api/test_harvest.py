@@ -114,6 +114,7 @@ def test_a_site_with_a_flaw_is_harvested_into_tables() -> None:
     assert result.problems["severity"].to_pylist() == ["error", "error"]
     assert [(row.root, row.result, row.urls) for row in result.sites] == [(site.url, "found", 2)]
     assert list(result.tables) == ["urls", "sitemaps", "sites", "problems"]
+    assert dir(result) == sorted({*result.tables, "close", "complete", "summary", "tables", "was_killed"})
     assert not result.complete
     assert (result.summary.verdict, result.summary.counts.urls, result.summary.outputs) == ("partly-failed", 2, ())
     reason = "HTTP 404: the server has no such document"
@@ -172,6 +173,7 @@ def test_values_of_python_types_are_accepted(site: Site) -> None:
     assert locs(result) == [f"{site.url}/a", f"{site.url}/b"]
     assert result.summary.arguments["since"] == "604800s"
     assert list(result.tables) == ["urls"]
+    assert dir(result) == ["close", "complete", "summary", "tables", "urls", "was_killed"]
     with pytest.raises(HarvestError, match="has not emitted findings: add findings to the argument emit"):
         _ = result.findings
     with pytest.raises(AttributeError, match=r"no attribute 'url'; it has .*, urls"):
