@@ -181,6 +181,7 @@ class HarvestSettings:
     max_urls: int = _bound(1_000_000, whole(), "Maximum number of URLs in one document")
     max_unpacked: int = _bound(200 * MIB, whole(), "Maximum number of bytes of one document after decompression")
     max_ratio: int = _bound(200, whole(), "Maximum ratio of decompressed to compressed bytes")
+    fast_path: bool = _setting(default=True, parse=boolean, help_="Whether the fast path reads XML sitemaps")
     concurrency: int = _setting(64, whole(), "Maximum number of concurrent document downloads across all hosts")
     bodies: int = _setting(24 * MIB, whole(), "Maximum number of bytes of large documents in memory at a time")
     offsite: str = _bound(

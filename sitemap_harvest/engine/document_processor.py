@@ -141,6 +141,7 @@ class DocumentProcessor:
             content_encodings=response.content_encodings,
             limits=self._options.limits,
             was_cut=response.was_cut,
+            fast_path=self._options.fast_path,
         )
         known = None if site is None or response.was_cut or self._config.force else site.of(candidate)
         if site is not None and known is not None and is_exact(known.record):

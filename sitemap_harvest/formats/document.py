@@ -47,11 +47,14 @@ class Document(ArrowData):
         base: str | None = None,
         content_encodings: tuple[str, ...] = (),
         was_cut: bool = False,
+        fast_path: bool = True,
     ) -> None:
+        """*fast_path*: whether XML sitemaps may take it; the strict parser reads the same, more slowly."""
         self.url = url
         """The URL of the document; empty if it is unknown."""
         self._base = base or url
         self._was_cut = was_cut
+        self._fast_path = fast_path
         self._source = Source(
             body=body, url=url, content_type=content_type, limits=limits, content_encodings=content_encodings
         )
@@ -104,7 +107,7 @@ class Document(ArrowData):
             bytes_read=lambda: source.bytes_unpacked,
         )
         with suppress(LimitReached):
-            yield from read_entries(self._source, self.kind, into, base=self._base)
+            yield from read_entries(self._source, self.kind, into, base=self._base, fast_path=self._fast_path)
         yield from into.last_batches()
         self._judge(into)
         self._read, self._size, self._digest = into, self._source.bytes_unpacked, self._source.sha256

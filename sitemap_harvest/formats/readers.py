@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.model import UrlBatch
 
 
-def read_entries(source: Source, kind: Kind, into: Collector, *, base: str) -> Iterator[UrlBatch]:
+def read_entries(source: Source, kind: Kind, into: Collector, *, base: str, fast_path: bool) -> Iterator[UrlBatch]:
     """Yield the URLs of *source*, a document of *kind*, and collect all else *into* the collector.
 
     *base*: the URL that those in web pages are relative to. A document of a kind that
@@ -24,7 +24,7 @@ def read_entries(source: Source, kind: Kind, into: Collector, *, base: str) -> I
     if kind in {Kind.SITEMAP, Kind.INDEX}:
         from sitemap_harvest.formats.xml.sitemap import read_sitemap
 
-        yield from read_sitemap(source, kind, into)
+        yield from read_sitemap(source, kind, into, fast_path=fast_path)
         return
     text = source.text(into.problems)
     if kind is Kind.FEED:

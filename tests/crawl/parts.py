@@ -32,6 +32,7 @@ from zope.interface import implementer
 
 from sitemap_harvest import network
 from sitemap_harvest.databases.duckdb_file import DuckDbFile
+from sitemap_harvest.formats.xml.fast import FastReader
 from sitemap_harvest.frontier.host_queue import Frontier
 from sitemap_harvest.frontier.site_queue import SiteQueue
 from sitemap_harvest.integration.document_requests import IN_TURN
@@ -177,6 +178,13 @@ class NoHeartbeat:
     def from_crawler(cls, crawler: Crawler) -> Self:
         ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 3600.0
         return cls()
+
+
+class FastPathFails:
+    """An extension: the fast path fails on each sitemap."""
+
+    def __init__(self) -> None:
+        FastReader.read = None  # type: ignore[assignment, method-assign]
 
 
 class EndsByTimer:

@@ -346,3 +346,12 @@ def test_bodies_with_an_error_status_are_never_read(serve, crawl):
     assert {path: run.fates(site.url)[path] for path in pages} == {path: fates[int(path[1:4])] for path in pages}
     assert not any(run.row(f"{site.url}{path}")["complete"] for path in pages)
     assert site.count("/no.xml") == 0
+
+
+@pytest.mark.parametrize(("fast_path", "outcome"), [(False, "read"), (True, "failed")])
+def test_the_fast_path_reads_nothing_if_the_setting_turns_it_off(serve, crawl, fast_path, outcome):
+    site = serve({"/s.xml": urlset("/a", "/b")})
+    settings = {"SITEMAP_HARVEST_FAST_PATH": fast_path, "EXTENSIONS": {"tests.crawl.parts.FastPathFails": 0}}
+    run = crawl(sitemap=f"{site.url}/s.xml", settings=settings, calm=not fast_path)
+    assert run.fates(site.url) == {"/s.xml": outcome}
+    assert run.locs == ([] if fast_path else [f"{site.url}/a", f"{site.url}/b"])

@@ -81,12 +81,12 @@ class Rest(NamedTuple):
         return position[0].replace(position[1], str(line + self.lines), 1)
 
 
-def read_sitemap(source: Source, kind: Kind, into: Collector) -> Iterator[UrlBatch]:
+def read_sitemap(source: Source, kind: Kind, into: Collector, *, fast_path: bool) -> Iterator[UrlBatch]:
     """Read the sitemap or index in *source*, yielding batches."""
     into.problems.is_well_formed = True  # until a flaw is found
     blocks, lines = _from_declaration(source.utf8(into.problems), into)
     rest: Rest | None = Rest(blocks, lines=lines)
-    if kind is Kind.SITEMAP:
+    if fast_path and kind is Kind.SITEMAP:
         rest = yield from read_fast(blocks, into, lines)
     if rest is None:
         return
