@@ -15,7 +15,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import get_settings_priority
 
 from sitemap_harvest.cli import output
-from sitemap_harvest.cli.validation_report import Validation, show, show_closing
+from sitemap_harvest.cli.validation_report import Validation, show, show_closing, skipped_line
 from sitemap_harvest.cli.validation_targets import Target, targets_of
 from sitemap_harvest.config.targets import Credentials
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -25,7 +25,7 @@ from sitemap_harvest.formats.protocol import check
 from sitemap_harvest.integration import download_errors
 from sitemap_harvest.integration.fetch_spider import Fetched, FetchSpider
 from sitemap_harvest.integration.setting_types import checked_settings
-from sitemap_harvest.model import Kind, Severity, counted
+from sitemap_harvest.model import Severity, counted
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +48,11 @@ _INTERRUPTED = "interrupted before a response arrived"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this action."""
     parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help="a file, a folder, the URL of a document, or - for standard input"
+        "targets",
+        nargs="*",
+        metavar="TARGET",
+        help="a file, a folder (its sitemaps, feeds, lists of URLs and robots.txt), the URL of a document, "
+        "or - for standard input",
     )
     parser.add_argument(
         "--at",
@@ -69,7 +73,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     """Validate. Raises :exc:`HarvestError` for an invalid argument or setting."""
     logins = Credentials()
-    targets = targets_of(opts.targets, opts.at, logins)
+    named = targets_of(opts.targets, opts.at, logins)
+    targets = [target for target in named if not target.is_skipped]
+    skipped = [target.name for target in named if target.is_skipped]
     limits = checked_settings(settings).limits
     has_log_level = settings.getpriority("LOG_LEVEL") == get_settings_priority("cmdline")
     if not (opts.loglevel or opts.logfile or opts.nolog or has_log_level):
@@ -83,16 +89,16 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
             if (fetched := fetch(remote, Path(folder), settings, logins.headers, command=opts.command)) is None:
                 return RunOutcome.NOT_STARTED
             for target in targets:
-                if (one := _validate(target, fetched.get(target.url), now, limits)) is None:
-                    continue
-                found.append(one)
+                found.append(one := _validate(target, fetched.get(target.url), now, limits))
                 if opts.format == "json":
                     sys.stdout.write(one.to_json() + "\n")
                 else:
                     show(one, console)
                 sys.stdout.flush()
         if opts.format == "text":
-            show_closing(found, console)
+            show_closing(found, console, skipped)
+        elif skipped:
+            output.tell(skipped_line(skipped))
     except KeyboardInterrupt:
         output.tell(f"Interrupted: {counted(len(found), 'document')} validated.")
         return RunOutcome.INTERRUPTED
@@ -110,11 +116,8 @@ def outcome_of(found: list[Validation], fail_on: str) -> RunOutcome:
     return RunOutcome.PARTLY_FAILED if is_bad or any(one.reason is not None for one in found) else RunOutcome.WHOLE
 
 
-def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Limits) -> Validation | None:
-    """Return the validation of *target*; ``None`` if it was found in a folder and is not a sitemap document.
-
-    *fetched* has the response, if it was downloaded.
-    """
+def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Limits) -> Validation:
+    """Return the validation of *target*; *fetched* has the response, if it was downloaded."""
     body, reason = _body(target, fetched, limits.unpacked_bytes)
     response = None if fetched is None else fetched.response
     final_url = None if response is None else response.url
@@ -132,8 +135,6 @@ def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Li
         was_cut=response.was_cut,
     )
     verdict = check(document, now=now, location=served_at)
-    if target.is_found and document.kind is Kind.XML:
-        return None
     problems = (*document.problems, *verdict.problems)
     return Validation(
         target=target.name,

@@ -53,6 +53,7 @@ _AUDITED = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.LIST, Kind.FEED})
 _FIX_OF_FILE = "Name another file, or replace this one with a sitemap."
 _PAGE = re.compile(r"(?:\A|/[^/.]*|\.html?)\Z", re.IGNORECASE)  # the path of a page, rather than of a sitemap
 _TEXT_AT, _SAMPLES_AT = 11, 13  # columns
+_MOST_NAMES = 10  # of skipped files
 _WIDEST_TEXT = 100  # longer lines are hard to read
 
 
@@ -117,8 +118,8 @@ def show(found: Validation, console: Console) -> None:
     console.print()
 
 
-def show_closing(found: Sequence[Validation], console: Console) -> None:
-    """Print one summary line for all documents, and how to check what this action does not."""
+def show_closing(found: Sequence[Validation], console: Console, skipped: Sequence[str] = ()) -> None:
+    """Print one summary line for all documents, the *skipped* files, and how to check what this action does not."""
     documents, unread = counted(len(found), "document"), sum(one.kind is None for one in found)
     cut = sum(one.kind is not None and one.reason is not None for one in found)
     parts = [f"{unread:,} of them not read"] if unread else []
@@ -128,11 +129,21 @@ def show_closing(found: Sequence[Validation], console: Console) -> None:
     problems = ", ".join(counted(kinds[one], str(one)) for one in Severity if kinds[one])
     line = f"{', '.join([documents, *parts])}: {problems or f'no problems{where}'}"
     if unread == len(found):
-        line = f"{documents}, and none could be read" if found else "No sitemap was found in the targets."
+        line = "No document could be read."
     _fitted_line(console, line)
+    if skipped:
+        _fitted_line(console, skipped_line(skipped))
     if lists := [one.target for one in found if one.kind in _AUDITED]:
         target = shlex.quote(lists[0]) if len(lists) == 1 and lists[0] != STDIN else "TARGET"
         _fitted_line(console, f"To check hreflang, news, images and other contents too: {PROGRAM} audit {target}")
+
+
+def skipped_line(names: Sequence[str]) -> str:
+    """Return a line about the files *names*, which were found in folders and are not validated."""
+    do, it = ("does", "it") if len(names) == 1 else ("do", "one")
+    some = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES:,} more" if names[_MOST_NAMES:] else "")
+    which = f"{counted(len(names), 'file')} skipped that {do} not look like {'a sitemap' if it == 'it' else 'sitemaps'}"
+    return f"{which}: {some}. To check {it}, name it as a target."
 
 
 def _facts(found: Validation, kind: Kind) -> Iterator[str]:

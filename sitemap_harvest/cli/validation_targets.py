@@ -13,6 +13,8 @@ from w3lib.url import file_uri_to_path
 
 from sitemap_harvest.config.targets import Credentials, document_address
 from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.formats import Document, Limits
+from sitemap_harvest.model import Kind
 from sitemap_harvest.urls import site_of, without_user
 
 if TYPE_CHECKING:
@@ -21,14 +23,20 @@ if TYPE_CHECKING:
 STDIN = "-"
 _ACCEPTED = "a file, a folder, a URL that begins with http:// or https://, or - for standard input"
 _HOST = re.compile(r"(?:[a-z0-9\-]+\.)+[a-z0-9\-]+(?::\d+)?(?:/|\Z)", re.IGNORECASE)
-_SUFFIX = r"\.(?:xml|rss|atom{})(?:\.(?:gz|bz2|zst|br|zip))?\Z"
-_CERTAIN = re.compile(r"\Arobots\.txt\Z|(?:sitemap|urllist).*" + _SUFFIX.format("|txt"), re.IGNORECASE | re.DOTALL)
-"""A file of such a name is meant to be a sitemap document, whatever its contents."""
-_SITEMAP = re.compile(f"{_CERTAIN.pattern}|{_SUFFIX.format('')}", re.IGNORECASE | re.DOTALL)
-"""The names of the files in a folder that are validated, if they are not other XML."""
-_LIST = re.compile(rb"(?:\xef\xbb\xbf)?\s*https?://\S*(?:\s+https?://\S*)*\s*", re.IGNORECASE)
-"""The start of a text file that is validated whatever its name: only URLs."""
-_START_BYTES = 1024
+_FLAGS = re.IGNORECASE | re.DOTALL
+_PACKED = r"\.(?:gz|bz2|zst|br|zip)"
+_SUFFIX = rf"\.(?:xml|rss|atom{{}})(?:{_PACKED})?\Z"
+_CERTAIN = re.compile(r"\Arobots\.txt\Z|(?:sitemap|urllist).*" + _SUFFIX.format("|txt"), _FLAGS)
+"""A file in a folder with such a name is meant to be a sitemap document, whatever its contents."""
+_LIKELY = re.compile(f"{_CERTAIN.pattern}|{_SUFFIX.format('')}", _FLAGS)
+"""A file with such a name is one unless it is other XML."""
+_POSSIBLE = re.compile(rf"{_LIKELY.pattern}|\.(?:txt|text|json|rdf)\Z|\A[^.]+\Z|{_PACKED}\Z", _FLAGS)
+"""A file with such a name is one if its contents are."""
+_SITEMAPS = frozenset({Kind.SITEMAP, Kind.INDEX, Kind.FEED})
+_URLS = re.compile(rb"https?://\S*(?:\s+https?://\S*|\t.*)*", re.IGNORECASE)
+"""A line with nothing but URLs, or a URL and the columns of a table."""
+_START_BYTES = 64 * 1024
+_IGNORED = b"\xef\xbb\xbf \t\r\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +51,8 @@ class Target:
     """The URL that a file will be served at, if the user gives one."""
     path: Path | None = None
     """The path, if it is a file."""
-    is_found: bool = False
-    """Whether it was found in a folder, which may contain other files too."""
+    is_skipped: bool = False
+    """Whether it was found in a folder, and does not look like a sitemap document."""
     refusal: str | None = None
     """Why it cannot be read, if known."""
 
@@ -66,7 +74,8 @@ def targets_of(names: list[str], at: str | None = None, logins: Credentials | No
     targets: dict[str, Target] = {}
     for name in names:
         for target in _targets(name, logins):
-            targets.setdefault(target.url, target)
+            if target.url not in targets or targets[target.url].is_skipped:
+                targets[target.url] = target
     return [replace(target, served_at=_served_at(target, names, at)) for target in targets.values()]
 
 
@@ -102,36 +111,59 @@ def _targets(name: str, logins: Credentials) -> Iterator[Target]:
     elif path.is_dir():
         yield from _below(path)
     else:
-        is_host = _HOST.match(name) and ("/" in name or not _SITEMAP.search(name))
+        is_host = _HOST.match(name) and ("/" in name or not _LIKELY.search(name))
         refusal = f"there is no such file; if it is a URL, write https://{name}" if is_host else None
         yield Target(name=name, url=url, path=path, refusal=None if path.exists() else refusal)
 
 
 def _below(folder: Path) -> Iterator[Target]:
-    """Yield the files below *folder* whose names are those of sitemap documents, and lists of URLs, sorted by name."""
-    visible = (
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    )
-    found = [path for path in visible if _SITEMAP.search(path.name) or _is_list(path)]
-    for path in found or [folder]:
-        yield Target(
-            name=str(path),
-            url=Path(os.path.abspath(path)).as_uri(),  # noqa: PTH100 - resolves .. and, unlike resolve(), no links
-            path=path,
-            is_found=bool(found) and not _CERTAIN.search(path.name),
-            refusal=None if found else "the folder contains no sitemap",
-        )
+    """Yield the sitemap documents below *folder*, sorted by name, the folders that cannot be read, and other files."""
+    unread: list[OSError] = []
+    paths: list[Path] = []
+    for place, folders, files in os.walk(folder, onerror=unread.append):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        links = [name for name in folders if Path(place, name).is_symlink()]  # which are not followed
+        paths += [Path(place, name) for name in (*files, *links) if not name.startswith(".")]
+    found = {path: _is_sitemap(path) for path in sorted(paths)}
+    for path in (path for path, is_sitemap in found.items() if is_sitemap):
+        is_dead = path.is_symlink() and not os.path.exists(path)  # noqa: PTH110 - raises nothing
+        yield _target_of(path, refusal="the symbolic link leads to no file" if is_dead else None)
+    for error in unread:
+        reason = f"the folder cannot be read: {(error.strerror or str(error)).lower()}"
+        yield _target_of(Path(error.filename), refusal=reason)
+    if not (any(found.values()) or unread):
+        yield _target_of(folder, refusal="the folder contains no sitemap")
+    others = (path for path, is_sitemap in found.items() if not is_sitemap)
+    for path in sorted(others, key=lambda path: not _POSSIBLE.search(path.name)):  # those first that may be meant
+        yield _target_of(path, is_skipped=True)
 
 
-def _is_list(path: Path) -> bool:
-    """Whether *path* is a text file whose first lines are URLs."""
-    if path.suffix.lower() != ".txt":
+def _target_of(path: Path, *, refusal: str | None = None, is_skipped: bool = False) -> Target:
+    url = Path(os.path.abspath(path)).as_uri()  # noqa: PTH100 - resolves .. and, unlike resolve(), no links
+    return Target(name=str(path), url=url, path=path, refusal=refusal, is_skipped=is_skipped)
+
+
+def _is_sitemap(path: Path) -> bool:
+    """Whether *path* is a sitemap document, or is meant to be one, by its name and the start of its contents."""
+    if not _POSSIBLE.search(path.name) or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
         return False
+    if _CERTAIN.search(path.name):
+        return True
     try:
         with path.open("rb") as file:
             start = file.read(_START_BYTES)
-        return _LIST.fullmatch(start.rpartition(b"\n")[0] or start) is not None
     except OSError:
         return True  # its validation reports why
+    document = Document(start, url=path.name, content_type=None, limits=Limits(), was_cut=len(start) == _START_BYTES)
+    if _LIKELY.search(path.name):
+        return document.kind is not Kind.XML
+    text = next(document.blocks(), b"").lstrip(_IGNORED)
+    if document.kind is Kind.LIST:
+        return _lists_urls(text)
+    return document.kind in _SITEMAPS and text[:1] in b"<{"  # others may quote one
+
+
+def _lists_urls(text: bytes) -> bool:
+    """Whether most lines of *text*, without comments and blank lines, are URLs."""
+    lines = [line for line in map(bytes.strip, text.splitlines()) if line and not line.startswith(b"#")]
+    return 2 * sum(_URLS.fullmatch(line) is not None for line in lines) > len(lines)

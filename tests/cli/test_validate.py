@@ -186,7 +186,7 @@ def test_each_unreadable_target_is_one_line(tmp_path: Path) -> None:
 def test_the_exit_code_is_3_if_nothing_can_be_read_at_any_threshold(tmp_path: Path) -> None:
     run = validate("missing.xml", "--fail-on", "never", cwd=tmp_path)
     assert run.returncode == 3, run.stderr
-    assert run.stdout.splitlines()[-1] == "1 document, and none could be read"
+    assert run.stdout.splitlines()[-1] == "No document could be read."
 
 
 def test_files_above_the_size_limit_are_reported(tmp_path: Path) -> None:
@@ -223,6 +223,90 @@ def test_sitemaps_below_a_folder_are_validated(tmp_path: Path) -> None:
         ("site/b/sitemap.xml", "sitemap"),
         ("site/robots.txt", "robots"),
     ]
+    skipped = (
+        "3 files skipped that do not look like sitemaps: site/a/license.txt, site/a/opensearch.xml, site/page.html. "
+        "To check one, name it as a target."
+    )
+    assert skipped in run.stderr.splitlines()
+    run = validate("site", "site/page.html", cwd=tmp_path)
+    assert run.stdout.splitlines()[-2] == skipped.replace("3 files", "2 files").replace(", site/page.html", "")
+
+
+LINES = "".join(f"https://a.example/{number}\n" for number in range(3))
+JSON_FEED = '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "url": "https://a.example/1"}]}'
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "body", "is_validated"),
+    [
+        pytest.param("urls.txt", f"{LINES}no url\n", True, id="list-with-an-invalid-line"),
+        pytest.param("urls.txt", f"# ours\n#\n#\n#\n\n{LINES}", True, id="list-with-comments"),
+        pytest.param("urls.txt", f"{LINES}/relative\n", True, id="list-with-a-relative-url"),
+        pytest.param("urls.txt", "https://a.example/1 https://a.example/2\n", True, id="list-on-one-line"),
+        pytest.param("urls.txt", LINES.replace("\n", "\t2026-01-01\n"), True, id="list-with-columns"),
+        pytest.param("urls.txt", LINES.encode("utf-16"), True, id="list-in-utf-16"),
+        pytest.param("urls.text", LINES, True, id="list-text"),
+        pytest.param("urls.txt.gz", gzipped(LINES), True, id="list-compressed"),
+        pytest.param("sm.gz", gzipped(GOOD), True, id="sitemap-compressed"),
+        pytest.param("feed.json", JSON_FEED, True, id="json-feed"),
+        pytest.param("feed", GOOD, True, id="no-suffix"),
+        pytest.param("sitemap.txt", "", True, id="named-like-a-sitemap"),
+        pytest.param("x.xml", "", True, id="empty-xml"),
+        pytest.param("urls.txt", "", False, id="empty-text"),
+        pytest.param("README.txt", "See\n\nhttps://a.example/\n", False, id="text-with-a-url"),
+        pytest.param("README.txt", "A sitemap begins with <urlset>.", False, id="text-about-sitemaps"),
+        pytest.param("humans.txt", "Sitemap: https://a.example/\n", False, id="text-like-robots"),
+        pytest.param("data.json", '{"items": []}', False, id="json"),
+        pytest.param("app.js.gz", gzipped("f('https://a.example/')"), False, id="script-compressed"),
+        pytest.param("page.html", "<html></html>", False, id="page"),
+        pytest.param("page.html.gz", gzipped("<html></html>"), False, id="page-compressed"),
+        pytest.param("x.xml", "<OpenSearchDescription/>", False, id="other-xml"),
+    ],
+)
+def test_files_in_a_folder_are_validated_or_named(
+    name: str, body: str | bytes, is_validated: bool, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(body if isinstance(body, bytes) else body.encode())
+    found = [(target.path, target.is_skipped) for target in targets_of([str(tmp_path)])]
+    none = [] if is_validated else [(tmp_path, False)]  # the folder contains no sitemap
+    assert found == [*none, (tmp_path / name, not is_validated)]
+    named = targets_of([str(tmp_path), str(tmp_path / name)])[-1]
+    assert (named.path, named.is_skipped) == (tmp_path / name, False)
+
+
+@pytest.mark.quick
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes")
+def test_links_and_pipes_in_a_folder_are_named(tmp_path: Path) -> None:
+    (tmp_path / "loop.xml").symlink_to("loop.xml")
+    (tmp_path / "missing.xml").symlink_to("gone.xml")
+    (tmp_path / "folder").symlink_to(".")
+    os.mkfifo(tmp_path / "pipe.xml")
+    dead = "the symbolic link leads to no file"
+    found = {target.path: (target.refusal, target.is_skipped) for target in targets_of([str(tmp_path)])}
+    assert found == {
+        tmp_path / "loop.xml": (dead, False),
+        tmp_path / "missing.xml": (dead, False),
+        tmp_path / "folder": (None, True),
+        tmp_path / "pipe.xml": (None, True),
+    }
+
+
+@pytest.mark.quick
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "s.xml").write_text(GOOD)
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:
+        if os.fspath(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = [(target.path, target.refusal) for target in targets_of([str(tmp_path)])]
+    reason = "the folder cannot be read: permission denied"
+    assert found == [(tmp_path / "s.xml", None), (tmp_path / "closed", reason)]
 
 
 def test_standard_input(tmp_path: Path) -> None:
@@ -356,7 +440,7 @@ def test_the_closing_line() -> None:
     assert closing_line(one("xml/doctype", reason="cut"), UNREAD) == (
         f"2 documents, 1 of them not read, 1 incomplete: 1 warning\n{of_one}"
     )
-    assert closing_line() == "No sitemap was found in the targets.\n"
+    assert closing_line(UNREAD) == "No document could be read.\n"
 
 
 @pytest.mark.quick
