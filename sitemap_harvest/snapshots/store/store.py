@@ -11,6 +11,7 @@ import dataclasses
 import gzip
 import hashlib
 import json
+import logging
 import os
 import re
 import zlib
@@ -37,6 +38,8 @@ from sitemap_harvest.urls import host_of, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T", "Run", StoredFile)
 
@@ -191,15 +194,17 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
                 f"a crawl makes one: sitemap-harvest crawl SITE --store {quote(shown(path))}"
             )
         if data is None:
+            if folder.is_local and any(name[0] != "." for name in folder.names()):
+                logger.warning("A new store is created in %s, a folder that already has other files", folder)
             folder.put(_STORE, json.dumps({"format": FORMAT}).encode())
         else:
-            check_format(json.loads(data).get("format"), folder)
+            check_format(json.loads(data)["format"], folder)
     except (OSError, pa.ArrowException) as error:
         errno = getattr(error, "errno", None)
         words = f"it cannot be opened: {os.strerror(errno).lower()}" if errno else error
         raise StoreError(f"store {shown(path)!r}: {words}") from error
-    except (ValueError, AttributeError) as error:
-        raise StoreError(f"store {shown(path)!r}: {folder}/{_STORE} is damaged") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"store {shown(path)!r}: {folder}/{_STORE} is damaged, or not that of a store") from error
     return Store(folder)
 
 

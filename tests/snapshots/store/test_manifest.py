@@ -102,12 +102,21 @@ def test_a_store_exists_or_is_created(tmp_path):
         pytest.param(b'{"format": 99}', "newer version", id="newer"),
         pytest.param(b"", "is damaged", id="empty"),
         pytest.param(b"[1]", "is damaged", id="no-object"),
+        pytest.param(b'{"name": "shop"}', "is damaged, or not that of a store", id="of-another-program"),
     ],
 )
 def test_an_unreadable_store_is_an_error(tmp_path, data, words):
     (tmp_path / "store.json").write_bytes(data)
     with pytest.raises(StoreError, match=words):
         open_store(tmp_path)
+
+
+def test_a_new_store_in_a_folder_with_other_files_is_logged(tmp_path, caplog):
+    for name in ("empty", "hidden/.git", "used/notes"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("empty", "hidden", "used", "used", "new"):  # the second time, it is a store
+        open_store(tmp_path / name, create=True)
+    assert caplog.messages == [f"A new store is created in {tmp_path / 'used'}, a folder that already has other files"]
 
 
 def test_a_file_in_place_of_a_store_is_an_error(tmp_path):
