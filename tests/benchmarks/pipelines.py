@@ -61,7 +61,7 @@ def main() -> None:
 def once(folder: Path, source: Path, way: str, pipelines: tuple[type, ...], urls: int) -> float:
     """Return the processor seconds of one run."""
     order = {f"tests.benchmarks.pipelines.{kind.__name__}": number for number, kind in enumerate(pipelines)}
-    command = ["crawl", "sitemap", "-a", f"sitemap={source}", "-O", str(folder / "urls.jsonl")]
+    command = ["sitemap_harvest", "crawl", str(source), "-O", str(folder / "urls.jsonl")]
     command += ["-s", f"ITEM_PIPELINES={json.dumps(order)}", "-s", f"SITEMAP_HARVEST_ITEMS={way}"]
     return run(command, folder, urls)[0]
 
