@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +21,14 @@ _PRECISIONS = pa.array(["day", "second", "fraction"])
 _DAY, _SECOND, _FRACTION = range(3)  # indexes of these
 _NOT_READ = -1
 _TRUE = pa.scalar(True, pa.bool_())  # noqa: FBT003 - a value of a column
-_DATE_CHARS, _TIME_CHARS, _ZONE_CHARS, _MAX_DECIMALS = len("2025-03-09"), len("2025-03-09T14:30:00"), len("+01:00"), 6
-_DATE_DIGITS, _TIME_DIGITS = (0, 1, 2, 3, 5, 6, 8, 9), (11, 12, 14, 15, 17, 18)  # columns
-_ZERO, _DASH, _T, _COLON, _POINT, _PLUS, _UTC = b"0-T:.+Z"
-_FIRST_YEAR, _LAST_YEAR = 1000, 2999  # others could exceed the range of Python
-_MONTHS = np.arange(f"{_FIRST_YEAR}-01", f"{_LAST_YEAR + 1}-02", dtype="M8[M]").astype("M8[D]").astype(np.int64)
-_MONTH_DAYS = np.diff(_MONTHS)
+_DATE_CHARS, _LEAST_TIME_CHARS = len("2025-03-09"), len("2025-03-09T14:30:00Z")
+_AT_T, _AT_COLON, _AT_POINT = 10, 16, 19  # columns
+_ONE, _TWO, _T, _COLON, _POINT, _UTC = b"12T:.Z"
+_READABLE = (  # what is read of these forms; a day that a month lacks, or may lack, is left
+    r"^[12]\d{3}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
+    r"(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$"
+)
 _MAX_LENGTHS = 8  # of the texts of a column: generators write one or two
-_MICROSECONDS = 1_000_000
-_MICROSECONDS_PER_MINUTE, _MICROSECONDS_PER_DAY = 60 * _MICROSECONDS, 86_400 * _MICROSECONDS
 
 
 class DateColumns(NamedTuple):
@@ -76,78 +76,41 @@ def _usual_dates(texts: pa.StringArray) -> tuple[npt.NDArray[np.int64], npt.NDAr
     used = np.flatnonzero(np.bincount(lengths))
     if len(used) > _MAX_LENGTHS:
         return micros, precisions
-    for length in used[used >= _DATE_CHARS].tolist():
-        rows = slice(None) if len(used) == 1 else np.flatnonzero(lengths == length)
-        read = _dates_of_length(_characters(texts, rows, length))
-        micros[rows], precisions[rows] = read.micros, np.where(read.is_valid, read.precision, _NOT_READ)
+    for length in used.tolist():
+        if length < _LEAST_TIME_CHARS and length != _DATE_CHARS:
+            continue
+        if len(used) == 1:
+            return _dates_of_length(texts, length)
+        rows = np.flatnonzero(lengths == length)
+        micros[rows], precisions[rows] = _dates_of_length(texts.take(pa.array(rows)), length)
     return micros, precisions
 
 
-def _characters(texts: pa.StringArray, rows: Any, length: int) -> npt.NDArray[np.uint8]:
-    """Return the bytes of those *texts* that have *length* bytes: a row for each of *rows*."""
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts)]
-    data = texts.buffers()[2]
-    view = np.ndarray((data.size - length + 1,), f"V{length}", data, 0, (1,))
-    return np.asarray(view[offsets[rows]].view(np.uint8).reshape(-1, length))
+def _dates_of_length(texts: pa.StringArray, length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    """Return the same of *texts* that have *length* bytes each. Arrow reads them, and several other forms."""
+    characters = _characters(texts, length)
+    is_usual = (characters[:, 0] == _ONE) | (characters[:, 0] == _TWO)  # other years could exceed the range of Python
+    kind, precisions = pa.timestamp("us"), np.full(len(texts), _DAY, np.int8)
+    if length >= _LEAST_TIME_CHARS:
+        is_usual &= (characters[:, _AT_T] == _T) & (characters[:, _AT_COLON] == _COLON)
+        is_usual &= (characters[:, -1] == _UTC) | (characters[:, -3] == _COLON)
+        kind = INSTANT
+        precisions[:] = np.where(characters[:, _AT_POINT] == _POINT, _FRACTION, _SECOND)
+    if is_usual.all():
+        with suppress(pa.ArrowInvalid):
+            return texts.cast(kind).view(pa.int64()).to_numpy(), precisions
+    is_readable = pc.match_substring_regex(texts, _READABLE)
+    rows = is_readable.to_numpy(zero_copy_only=False)
+    micros = np.zeros(len(texts), np.int64)
+    micros[rows] = texts.filter(is_readable).cast(kind).view(pa.int64()).to_numpy()
+    precisions[~rows] = _NOT_READ
+    return micros, precisions
 
 
-class _Read(NamedTuple):
-    """The instants of texts of one form."""
-
-    is_valid: npt.NDArray[np.bool_]
-    micros: npt.NDArray[np.int64]
-    precision: int
-
-
-def _dates_of_length(texts: npt.NDArray[np.uint8]) -> _Read:
-    """Read *texts* of one length, a row of bytes each."""
-    digits = texts - _ZERO  # those of other characters are more than 9
-    is_valid = (texts[:, (4, 7)] == _DASH).all(axis=1) & (digits[:, _DATE_DIGITS] < 10).all(axis=1)
-    year, month, day = _pair(digits, 0) * 100 + _pair(digits, 2), _pair(digits, 5), _pair(digits, 8)
-    is_valid &= (year >= _FIRST_YEAR) & (year <= _LAST_YEAR) & (month >= 1) & (month <= 12)
-    number = np.where(is_valid, (year - _FIRST_YEAR) * 12 + month - 1, 0)
-    is_valid &= (day >= 1) & (day <= _MONTH_DAYS[number])
-    days = _MONTHS[number] + day - 1
-    if texts.shape[1] == _DATE_CHARS:
-        return _Read(is_valid, days * _MICROSECONDS_PER_DAY, _DAY)
-    return _with_time(texts, digits, is_valid, days * _MICROSECONDS_PER_DAY)
-
-
-def _with_time(
-    texts: npt.NDArray[np.uint8],
-    digits: npt.NDArray[np.uint8],
-    is_valid: npt.NDArray[np.bool_],
-    micros: npt.NDArray[np.int64],
-) -> _Read:
-    """Return *micros*, the instants of the days of *texts*, with their times; all need to have the same form."""
-    is_utc = bool(texts[0, -1] == _UTC)
-    zone = texts.shape[1] - (1 if is_utc else _ZONE_CHARS)
-    decimals = zone - _TIME_CHARS - 1
-    if decimals not in {-1, *range(1, _MAX_DECIMALS + 1)}:
-        return _Read(np.zeros(len(texts), np.bool_), micros, _SECOND)
-    columns = [*_TIME_DIGITS, *range(_TIME_CHARS + 1, zone)]
-    is_valid &= (texts[:, 10] == _T) & (texts[:, (13, 16)] == _COLON).all(axis=1)
-    hour, minute, second = _pair(digits, 11), _pair(digits, 14), _pair(digits, 17)
-    if is_utc:
-        is_valid &= texts[:, zone] == _UTC
-    else:
-        columns += [zone + 1, zone + 2, zone + 4, zone + 5]
-        is_west, hours, minutes = texts[:, zone] == _DASH, _pair(digits, zone + 1), _pair(digits, zone + 4)
-        is_valid &= (is_west | (texts[:, zone] == _PLUS)) & (texts[:, zone + 3] == _COLON)
-        is_valid &= (hours < 24) & (minutes < 60)
-        micros = micros - np.where(is_west, -1, 1) * (hours * 60 + minutes) * _MICROSECONDS_PER_MINUTE
-    is_valid &= (digits[:, columns] < 10).all(axis=1) & (hour < 24) & (minute < 60) & (second < 60)
-    micros = micros + ((hour * 60 + minute) * 60 + second) * _MICROSECONDS
-    for place, column in enumerate(range(_TIME_CHARS + 1, zone), start=1):
-        micros += digits[:, column].astype(np.int64) * 10 ** (_MAX_DECIMALS - place)
-    if decimals > 0:
-        is_valid &= texts[:, _TIME_CHARS] == _POINT
-    return _Read(is_valid, micros, _FRACTION if decimals > 0 else _SECOND)
-
-
-def _pair(digits: npt.NDArray[np.uint8], column: int) -> npt.NDArray[np.int64]:
-    """Return the number of two digits that begins in *column*."""
-    return digits[:, column].astype(np.int64) * 10 + digits[:, column + 1]
+def _characters(texts: pa.StringArray, length: int) -> npt.NDArray[np.uint8]:
+    """Return the bytes of *texts*, which have *length* each: a row for each."""
+    start = int(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset])
+    return np.frombuffer(texts.buffers()[2], np.uint8, len(texts) * length, start).reshape(-1, length)
 
 
 def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns) -> DateColumns:
