@@ -139,6 +139,8 @@ class FastReader:
         if len(odd) and len(compared.find(marks, self.end_tag)) != len(starts):
             raise NotExplained  # some of them are not whole
         texts = {"position": pa.array(np.flatnonzero(plain.has) + (before + 1)), **plain.texts}
+        if not len(odd):
+            return Chunk(len(starts), texts, [])
         ends = np.append(starts[1:], len(shown))
         if origin is not None:
             starts, ends = origin(starts), origin(ends)
@@ -199,12 +201,9 @@ class FastReader:
 
     def _template(self, data: bytes, marks: Numbers) -> Template | None:
         """Return the template of the entry with the *marks*; ``None`` if it has none."""
-        one, start, compared = marks[None, :], int(marks[0]), Bytes(data)
-        for template in self._templates:
-            is_likely = template.marks == len(marks) and data.startswith(template.constants[0].data, start)
-            if is_likely and template.fits(one, compared).all():
-                return template
-        return self._new_template(data, marks)
+        places = marks.tolist()
+        fitting = (template for template in self._templates if template.fits_one(places, data))
+        return next(fitting, None) or self._new_template(data, marks)
 
     def _new_template(self, data: bytes, marks: Numbers) -> Template | None:
         if len(self._templates) >= _MAX_TEMPLATES or self._attempts >= self._most_attempts:
@@ -278,23 +277,26 @@ class _Plain:
         """Which of these must be read by the strict parser instead."""
         self._entries = np.flatnonzero(self.has)
         row = np.cumsum(self.has) - 1  # by entry
-        self._groups = [(group, row[group.entries]) for group in groups]
+        self._groups = [(group, row[group.entries] if len(groups) > 1 else slice(None)) for group in groups]
         self.texts: Texts = {}
         if not len(self._entries):
             return
-        self.texts |= {name: column for name in FIELDS if (column := self._field(name)) is not None}
+        self.texts |= self._fields()
         self._check_locs(self.texts["loc"])
         for column in dict.fromkeys(column for group in groups for column in group.template.records):
             self.texts[column] = self._records(column)
 
-    def _field(self, name: str) -> pa.StringArray | None:
-        """Return the values of the field *name*; ``None`` if no entry has it."""
-        starts = np.full(len(self._entries), -1)
-        ends = starts.copy()
-        for group, rows in self._groups:
-            for _, own_starts, own_ends in group.slots(name, name):
-                starts[rows], ends[rows] = own_starts, own_ends
-        return self._values(starts, ends)
+    def _fields(self) -> Texts:
+        """Return the columns of the fields that an entry has."""
+        rows = len(self._entries)
+        bounds = np.zeros((2, len(FIELDS), rows), np.intp)
+        for group, at in self._groups:
+            for number, name in enumerate(FIELDS):
+                for _, *both in group.slots(name, name):
+                    bounds[:, number, at] = both
+        used = np.flatnonzero(bounds[1].any(axis=1)).tolist()
+        values = self._values(*bounds[:, used].reshape(2, -1))  # all at once, as each call has its cost
+        return {FIELDS[field]: values.slice(number * rows, rows) for number, field in enumerate(used)}
 
     def _records(self, column: str) -> pa.ListArray:
         """Return the lists of records of *column*."""
@@ -306,16 +308,16 @@ class _Plain:
         kind = UrlBatch.schema().field(column).type
         fields = []
         for field in kind.value_type:
-            starts = np.full(total, -1)
-            ends = starts.copy()
+            starts, ends = np.zeros((2, total), np.intp)
             for group, rows in self._groups:
                 for record, own_starts, own_ends in group.slots(column, field.name):
                     at = first[rows] + record
                     starts[at], ends[at] = own_starts, own_ends
+            if not ends.any():
+                fields.append(pa.nulls(total, field.type))
+                continue
             values = self._values(starts, ends)
-            if values is None:
-                values = pa.nulls(total, field.type)
-            elif column != "alternates":
+            if column != "alternates":
                 values = trimmed(values)
             elif _byte_range(values)[0] < _SPACE:
                 self._mark_odd(values, "[\t\n]", np.repeat(self._entries, sizes))  # in an attribute these become spaces
@@ -324,26 +326,18 @@ class _Plain:
         offsets = pa.array(np.append(first, total), pa.int32())
         return pa.ListArray.from_arrays(offsets, values, type=kind, mask=pa.array(sizes == 0))
 
-    def _values(self, starts: Numbers, ends: Numbers) -> pa.StringArray | None:
-        """Return the texts from *starts* to *ends*, null for negative ones; ``None`` if all are."""
-        given = np.flatnonzero(starts >= 0)
-        if not len(given):
-            return None
-        if len(given) == len(starts):
-            return _decoded(_slices(self._data, starts, ends))
-        texts = _decoded(_slices(self._data, starts[given], ends[given]))
-        at = np.full(len(starts), -1)
-        at[given] = np.arange(len(given))
-        return texts.take(pa.array(at, mask=at < 0))
+    def _values(self, starts: Numbers, ends: Numbers) -> pa.StringArray:
+        """Return the texts from *starts* to *ends*, null for ends of 0."""
+        is_missing = ends == 0
+        return _decoded(_slices(self._data, starts, ends, is_missing if is_missing.any() else None))
 
     def _check_locs(self, locs: pa.StringArray) -> None:
         """Mark the entries whose loc may be empty, or contain several URLs, as odd."""
         lowest, highest = _byte_range(locs)
         if lowest <= _SPACE or highest > _LAST_ASCII:
             self._mark_odd(locs, _TWO_URLS, self._entries)
-            self.odd[self._entries] |= np.asarray(pc.binary_length(pc.utf8_trim(locs, characters=WHITESPACE))) == 0
-        else:
-            self.odd[self._entries] |= np.asarray(pc.binary_length(locs)) == 0
+            locs = pc.utf8_trim(locs, characters=WHITESPACE)
+        self.odd[self._entries] |= np.asarray(pc.binary_length(locs)) == 0
 
     def _mark_odd(self, texts: pa.StringArray, pattern: str, entries: Numbers) -> None:
         """Mark those of *entries* as odd whose text matches *pattern* (RE2)."""
@@ -353,10 +347,9 @@ class _Plain:
 
 def _pieces(data: bytes, before: int, odd: Numbers, starts: Numbers, ends: Numbers) -> Iterator[OddEntry]:
     """Yield the entries with the indexes *odd*; *before* is the number of entries before *data*."""
-    if len(odd):
-        line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LINE_END)
-        for index, lines in zip(odd.tolist(), np.searchsorted(line_ends, starts[odd]).tolist(), strict=True):
-            yield OddEntry(before + index, lines, data[starts[index] : ends[index]])
+    line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == _LINE_END)
+    for index, lines in zip(odd.tolist(), np.searchsorted(line_ends, starts[odd]).tolist(), strict=True):
+        yield OddEntry(before + index, lines, data[starts[index] : ends[index]])
 
 
 def _are_separate(data: bytes, ends: Numbers, next_starts: Numbers, compared: Bytes) -> npt.NDArray[np.bool_]:
@@ -378,12 +371,14 @@ def _are_separate(data: bytes, ends: Numbers, next_starts: Numbers, compared: By
     return found
 
 
-def _slices(data: pa.Buffer, starts: Numbers, ends: Numbers) -> pa.StringArray:
-    """Return the texts in *data* from *starts* to *ends*, which are ascending."""
-    offsets = np.empty(2 * len(starts), np.int32)
-    offsets[::2], offsets[1::2] = starts, ends
-    both = pa.StringArray.from_buffers(max(0, len(offsets) - 1), pa.py_buffer(offsets), data)
-    return both.take(pa.array(np.arange(0, len(offsets), 2)))
+def _slices(
+    data: pa.Buffer, starts: Numbers, ends: Numbers, is_missing: npt.NDArray[np.bool_] | None = None
+) -> pa.StringArray:
+    """Return the texts in *data* from *starts* to *ends*, null for those that are missing."""
+    offsets = np.empty(2 * len(starts) + 1, np.int32)
+    offsets[:-1:2], offsets[1::2], offsets[-1] = starts, ends, data.size
+    both = pa.StringArray.from_buffers(2 * len(starts), pa.py_buffer(offsets), data)
+    return both.take(pa.array(np.arange(0, 2 * len(starts), 2), mask=is_missing))
 
 
 def _without_hidden(data: bytes) -> tuple[bytes, Callable[[Numbers], Numbers]]:
@@ -425,9 +420,12 @@ def _check_encoding(data: bytes) -> None:
 
 
 def _codes(texts: pa.StringArray) -> npt.NDArray[np.uint8]:
-    """Return the bytes of *texts*, which begin with their buffer."""
-    data = texts.buffers()[2]
-    return np.frombuffer(b"" if data is None else data, np.uint8)
+    """Return the bytes of *texts*."""
+    _, offsets, data = texts.buffers()
+    if data is None:
+        return np.empty(0, np.uint8)
+    first, end = np.frombuffer(offsets, np.int32)[[texts.offset, texts.offset + len(texts)]].tolist()
+    return np.frombuffer(data, np.uint8, end - first, first)
 
 
 def _byte_range(texts: pa.StringArray) -> tuple[int, int]:

@@ -101,6 +101,11 @@ class Template(NamedTuple):
             fits &= found
         return fits
 
+    def fits_one(self, marks: list[int], data: bytes) -> bool:
+        """Return whether the entry in *data* with the *marks* is one of this template."""
+        constants = self.constants
+        return len(marks) == self.marks and all(data.startswith(one.data, marks[one.first]) for one in constants)
+
 
 class Bytes:
     """Data, for comparing many positions with a pattern at once."""
