@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
@@ -290,11 +290,11 @@ class Collector:
                 self._note("changefreq/unknown", pc.and_(changefreq.is_valid(), is_unknown), texts, "changefreq")
         if urls.loc.null_count == rows:
             return
-        schema = UrlBatch.schema()
         found["sitemap"] = pa.repeat(pa.scalar(self._document, pa.string()), rows)
         given = texts | found
-        arrays = [given[f.name] if f.name in given else _nulls(f.type, rows) for f in schema]
-        table = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        columns_of_nulls = _columns_of_nulls().items()
+        arrays = [given[name] if name in given else nulls.slice(0, rows) for name, nulls in columns_of_nulls]
+        table = pa.RecordBatch.from_arrays(arrays, schema=UrlBatch.schema())
         if urls.loc.null_count:
             table = table.filter(urls.loc.is_valid())
         self._given += table.num_rows
@@ -340,11 +340,8 @@ def _merged(one: Mapping[str, pa.Array], other: Mapping[str, pa.Array]) -> dict[
 
 
 @cache
-def _batch_of_nulls(kind: pa.DataType) -> pa.Array:
-    return pa.nulls(MAX_ROWS, kind)
-
-
-@lru_cache(maxsize=256)
-def _nulls(kind: pa.DataType, rows: int) -> pa.Array:
-    """Return *rows* nulls. All columns of one *kind* without a value share memory; documents of one size are usual."""
-    return _batch_of_nulls(kind).slice(0, rows)
+def _columns_of_nulls() -> dict[str, pa.Array]:
+    """Return as many nulls as a batch has rows, by column. The columns of one type share memory."""
+    schema = UrlBatch.schema()
+    nulls = {kind: pa.nulls(MAX_ROWS, kind) for kind in set(schema.types)}
+    return {field.name: nulls[field.type] for field in schema}

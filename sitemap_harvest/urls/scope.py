@@ -62,6 +62,8 @@ class Scope:
         """Return the scope of each URL of a batch by its key and its site, which are null together."""
         encoded = sites.dictionary_encode()
         reasons = [self._reason(site) for site in encoded.dictionary.to_pylist()]
+        if reasons == ["path"] and not (is_below := self._is_below(keys)).false_count:
+            return ScopeColumns(is_below, pa.nulls(len(keys), pa.string()))  # almost always
         reason = pa.array(reasons, pa.string()).take(encoded.indices)
         is_own_site = pc.equal(reason, _PATH)
         if is_own_site.true_count:
