@@ -454,10 +454,11 @@ CATALOGUE: Mapping[str, ProblemType] = {
         fix="Write the date of the last change to the page.",
     ),
     "protocol/lastmod-schema": _notice(
-        meaning="The text of the protocol allows the format of the date, but its schema does not.",
-        cause="A year, a month, or a time without seconds.",
-        consequence="Readers of W3C dates understand the date. A validator rejects the document.",
-        fix="Write the day, and either a time with seconds or no time.",
+        meaning="The schema of the protocol does not allow the format of the date.",
+        cause="A year, a month, a time without seconds, or an offset beyond 14 hours.",
+        consequence="Readers of W3C dates, which the text of the protocol names, understand it. "
+        "A validator rejects the document.",
+        fix="Write 2026-03-09 or 2026-03-09T14:00:00+01:00.",
     ),
     "protocol/loc-not-a-uri": _warning(
         meaning="The URL violates the syntax of URLs.",

@@ -67,6 +67,9 @@ def url(inside: str) -> bytes:
         pytest.param(url(f"{LOC}<lastmod>2026-03</lastmod>"), {"protocol/lastmod-schema": 1}, id="month"),
         pytest.param(url(f"{LOC}<lastmod>2026-03-01T10:00Z</lastmod>"), {"protocol/lastmod-schema": 1}, id="minutes"),
         pytest.param(
+            url(f"{LOC}<lastmod>2026-03-01T10:00</lastmod>"), {"protocol/lastmod-schema": 1}, id="minutes-without-zone"
+        ),
+        pytest.param(
             url(f"{LOC}<lastmod>Sun, 01 Mar 2026 10:00:00 GMT</lastmod>"), {}, id="rfc-822-is-reported-by-reading"
         ),
         pytest.param(url(f"{LOC}<lastmod>01/03/2026</lastmod>"), {}, id="unreadable-date-is-reported-by-reading"),
