@@ -119,11 +119,21 @@ _VIEWS = {
         select sitemap from (select sitemap, count(distinct position) as articles from news group by 1)
         join (select sitemap, count(*) as entries from urls group by 1) using (sitemap) where 2 * articles >= entries
     """,
+    "lastmod_urls": """
+        select * from sitemap_urls where kind = 'sitemap' and sitemap not in (from news_sitemaps)
+            and not (lastmod is null and lastmod_text is null and (document, position) in (
+                select document, position from media
+                where len(list_filter(videos, lambda video: is_w3c_date(video.publication_date))) > 0))
+    """,
 }
+_W3C_DATE = r"\d{4}(-\d\d(-\d\d(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)?)?"
 _MACROS = {
     "period_end(instant, precision)": """
         instant + case precision when 'year' then interval 1 year when 'month' then interval 1 month
             when 'day' then interval 1 day when 'minute' then interval 1 minute else interval 0 second end
+    """,
+    "is_w3c_date(text)": f"""
+        regexp_full_match(trim(text), '{_W3C_DATE}') and try_cast(left(trim(text) || '-01-01', 10) as date) is not null
     """,
     "host_of(url)": r"lower(regexp_extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)', 1))",
 }
@@ -138,10 +148,13 @@ class Dataset(TemporaryDatabase):
     those removed before whose URLs may still be there) and ``index_dates`` (how often the
     dates of each index were correct). Derived from these: ``sitemap_urls`` (``urls``
     without those of feeds and pages of links), ``news_sitemaps`` (the sitemaps of
-    which half the entries or more are news articles), and ``unread_documents`` (those that
+    which half the entries or more are news articles), ``lastmod_urls`` (the entries that
+    should have a ``lastmod``: without those of news sitemaps, and without those that have
+    only the publication date of a video), and ``unread_documents`` (those that
     may list more: see :data:`~sitemap_harvest.audit.problems.UNREAD_DOCUMENTS`).
     ``read_at``: when the document was downloaded, perhaps in an earlier run. Macros:
-    ``period_end`` (the first instant after a date of that precision) and ``host_of``.
+    ``period_end`` (the first instant after a date of that precision), ``is_w3c_date`` and
+    ``host_of``.
 
     To be grouped and joined in little memory, strings also have a number: ``urls`` and
     ``alternates`` have ``document`` (the ``number`` of the sitemap in ``sitemaps``),
@@ -253,10 +266,10 @@ class Dataset(TemporaryDatabase):
             robots = with_others(robots, [site for (site,) in self.rows(_SITES)], snapshot.run, store)
         self._create("robots", robots)
         self._create("authorized", authorized(robots))
-        for name, query in {**_VIEWS, "disallowed_urls": disallowed_urls(robots)}.items():
-            self._connection.execute(f"create view {name} as {query}")
         for name, expression in _MACROS.items():
             self._connection.execute(f"create macro {name} as {expression}")
+        for name, query in {**_VIEWS, "disallowed_urls": disallowed_urls(robots)}.items():
+            self._connection.execute(f"create view {name} as {query}")
 
     def _load_pages(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Load the pages: one record for each key, that of the crawl export if it requested the page."""

@@ -41,7 +41,7 @@ _RULES = {name: f"lastmod/{name.replace('_', '-')}" for name in _FLAWS if name !
 _DATED = """
     select sitemap, count(*)::bigint as entries, count(lastmod)::bigint as dated,
         count_if(lastmod is null and lastmod_text is not null)::bigint as unreadable
-    from sitemap_urls where kind = 'sitemap' and sitemap not in (from news_sitemaps) group by 1 order by 1
+    from lastmod_urls group by 1 order by 1
 """
 _CORRECT = """
     select sitemap, count(*)::bigint from (
@@ -77,9 +77,9 @@ def lastmod_trust(dataset: Dataset, options: Mapping[str, RuleOptions] | None = 
     """Return how far the dates of the site can be relied on, then those of each index and sitemap, the worst first.
 
     Without feeds, news sitemaps and lists of URLs, whose entries have no date of the last
-    change, and without indexes of which no sitemap was read; the list is empty if nothing
-    else was read. *options* are the settings of
-    rules, by id.
+    change, without entries that have only the date of a video, and without indexes of which
+    no sitemap was read; the list is empty if nothing else was read. *options* are the
+    settings of rules, by id.
     """
     ((site, run),) = dataset.rows("select root, run from runs order by run desc limit 1")
     facts: dict[str, Any] = {"site": site, "run": run, "score": 0}

@@ -31,6 +31,7 @@ def first_five(entries: Sequence[UrlEntry], value: str | None = None) -> Samples
     return [(one.loc, at, value or one.lastmod_text) for at, one in enumerate(entries[:5], start=1)]
 
 
+DATED_VIDEO = (Video(title="v", publication_date=" 2026-10-30T03:00:00Z "),)
 CASES = [
     pytest.param(
         "lastmod/missing",
@@ -47,6 +48,14 @@ CASES = [
         (Severity.WARNING, 2, 1.0),
         [(f"{SITE}/1", 1, None), (f"{SITE}/2", 2, None)],
         id="missing for all",
+    ),
+    pytest.param(
+        "lastmod/missing",
+        [*dated(None, None, videos=DATED_VIDEO), *urls(f"{SITE}/a", videos=(Video(publication_date="gestern"),))],
+        {},
+        (Severity.WARNING, 1, 1.0),
+        [(f"{SITE}/a", 3, None)],
+        id="missing, and the video has no valid date",
     ),
     pytest.param(
         "lastmod/future",
@@ -172,7 +181,7 @@ NEARLY = [
     pytest.param("lastmod/missing", dated(None, None), {"kind": Kind.LIST}, id="list"),
     pytest.param("lastmod/missing", dated(None, None), {"kind": Kind.FEED}, id="feed without dates"),
     pytest.param("lastmod/missing", dated(None, None, **NEWS), {}, id="news without lastmod"),
-    pytest.param("lastmod/missing", dated(None, None, videos=(Video(title="v"),)), {}, id="videos without lastmod"),
+    pytest.param("lastmod/missing", dated(None, None, videos=DATED_VIDEO), {}, id="videos with a date"),
     pytest.param("lastmod/future", dated("2026-11-02", "2026-11-02T03:00:00Z"), {}, id="tomorrow"),
     pytest.param("lastmod/future", dated("2030-01-01"), {"kind": Kind.FEED}, id="feed of events"),
     pytest.param("lastmod/ancient", dated("1995-01-01", "1996"), {}, id="1995"),

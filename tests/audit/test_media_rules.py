@@ -48,6 +48,12 @@ CASES: list[Any] = [
         video(duration="1", rating="5.0", tags=("t",) * 32, title="t" * 100, description="d" * 2048),
         "duration 28801, rating high, 33 tags, title of 101 characters, description of 2049 characters",
     ),
+    (
+        "video/invalid-value",
+        video(publication_date="gestern", expiration_date="2026-13-01", family_friendly="maybe", live="1"),
+        video(publication_date="2026", expiration_date="", family_friendly="No", requires_subscription=" yes "),
+        "publication_date gestern, expiration_date 2026-13-01, family_friendly maybe, live 1",
+    ),
     ("video/expired", video(expiration_date="2026-10-30"), video(expiration_date="2026-11-01"), "2026-10-30"),
     (
         "news/missing-required",

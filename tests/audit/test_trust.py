@@ -12,7 +12,7 @@ from sitemap_harvest.audit import RuleOptions
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.trust import lastmod_trust, of_site, scored
 from sitemap_harvest.dates import read_date
-from sitemap_harvest.model import Image, Kind, LastmodTrust, Outcome, PageBatch, SitemapRef
+from sitemap_harvest.model import Image, Kind, LastmodTrust, Outcome, PageBatch, SitemapRef, Video
 from sitemap_harvest.urls import document_key
 from tests.audit.auditing import SITE, SITEMAP, dated, page, urls
 from tests.snapshots.store.making import Making
@@ -249,6 +249,16 @@ def test_nothing_is_known_of_an_index_without_a_sitemap_that_was_read(tmp_path: 
 @pytest.mark.parametrize("kind", [Kind.FEED, Kind.LIST, Kind.LINKS])
 def test_other_documents_have_no_date_of_the_last_change(kind: Kind, tmp_path: Path) -> None:
     assert trusts(tmp_path, {SITEMAP: urls(f"{SITE}/1")}, facts={SITEMAP: {"kind": kind}}) == []
+
+
+def test_an_entry_with_the_date_of_a_video_needs_no_other(tmp_path: Path) -> None:
+    listed = [
+        *urls(f"{SITE}/1", videos=(Video(publication_date="2026-10-01"),)),
+        *urls(f"{SITE}/2", videos=(Video(publication_date="gestern"),)),
+        *dated("2026-10-01", videos=(Video(publication_date="2026-10-01"),)),
+    ]
+    (site, _) = trusts(tmp_path, {SITEMAP: listed})
+    assert (site.entries, site.dated, site.score) == (2, 1, 50)
 
 
 def test_thresholds_of_the_user_apply(tmp_path: Path) -> None:

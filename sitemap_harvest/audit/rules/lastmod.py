@@ -14,13 +14,14 @@ _FIRST = "qualify row_number() over (partition by u.sitemap, u.key order by u.po
 _ZONES = "interval 14 hours"  # the largest offset of a time zone: a date without one may be off by as much
 
 
-@rule("lastmod/missing", Severity.NOTICE, "{urls} without lastmod ({share})", has_share=True)
+@rule("lastmod/missing", Severity.NOTICE, "{urls} without lastmod ({share})")
 def missing(share: float = 0.2) -> str:
     """Many entries of a sitemap have no ``lastmod``.
 
     Without it, search engines cannot tell which pages have changed, so they notice
-    changes late. If no entry has one, it is a warning. Text lists and feeds do not count,
-    nor do news and video sitemaps, whose articles and videos have a date of their own.
+    changes late. If no entry has one, it is a warning. Text lists, feeds and news sitemaps
+    do not count, nor do entries with a video that has a valid ``publication_date``: these
+    have a date of their own.
 
     Spec: https://www.sitemaps.org/protocol.html#lastmoddef
 
@@ -29,15 +30,12 @@ def missing(share: float = 0.2) -> str:
     return f"""
         with counts as (
             select sitemap, count(*) as entries, count_if(lastmod_text is null and lastmod is null) as missing
-            from sitemap_urls
-            where kind = 'sitemap' and {_NO_NEWS}
-                and document not in (select document from media where videos is not null)
-            group by sitemap
+            from lastmod_urls group by sitemap
         )
-        select sitemap, loc, position, if(missing = entries, 'warning', null) as severity
-        from sitemap_urls join counts using (sitemap)
+        select sitemap, loc, position, missing / entries as share, if(missing = entries, 'warning', null) as severity
+        from lastmod_urls join counts using (sitemap)
         where lastmod_text is null and lastmod is null and missing >= {share} * entries
-    """  # noqa: S608 - numbers and our own conditions
+    """  # noqa: S608 - a number
 
 
 @rule("lastmod/future", Severity.ERROR, "{urls} with a lastmod in the future, such as {value}", has_share=True)

@@ -147,6 +147,28 @@ def video_out_of_range() -> str:
     """
 
 
+@rule("video/invalid-value", Severity.WARNING, "{count:video} with invalid values, such as {value}")
+def video_invalid_value() -> str:
+    """A date of a video is not in W3C format, or a tag that is ``yes`` or ``no`` has another value.
+
+    The dates are ``publication_date`` and ``expiration_date``; ``family_friendly``, ``live``
+    and ``requires_subscription`` are ``yes`` or ``no``. Search engines ignore other values.
+
+    Spec: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
+
+    Fix: Give dates as in ``2026-03-09`` or ``2026-03-09T14:00:00+01:00``. Correct other values, or omit the tag.
+    """
+    invalid = {
+        **dict.fromkeys(("publication_date", "expiration_date"), "not is_w3c_date({})"),
+        **dict.fromkeys(("family_friendly", "live", "requires_subscription"), "lower(trim({})) not in ('yes', 'no')"),
+    }
+    values = ", ".join(
+        f"if(trim(video.{name}) <> '' and {condition.format(f'video.{name}')}, '{name} ' || video.{name}, null)"
+        for name, condition in invalid.items()
+    )
+    return f"select sitemap, loc, position, concat_ws(', ', {values}) as value from videos where value <> ''"  # noqa: S608
+
+
 @rule("video/expired", Severity.WARNING, "{count:video} that expired, such as on {value}")
 def video_expired() -> str:
     """The ``expiration_date`` of a video is in the past.
@@ -207,10 +229,6 @@ def news_too_old(days: float = 2) -> str:
     """  # noqa: S608 - a number
 
 
-_DATE = "trim(article.publication_date)"
-_W3C = r"\d{4}(-\d\d(-\d\d(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)?)?"
-
-
 @rule("news/invalid-date", Severity.ERROR, "{count:article} with an invalid date, such as {value}")
 def news_invalid_date() -> str:
     """The publication date of an article is not a date in W3C format.
@@ -221,12 +239,10 @@ def news_invalid_date() -> str:
 
     Fix: Give the date as in ``2026-03-09`` or ``2026-03-09T14:00:00+01:00``.
     """
-    return f"""
+    return """
         select sitemap, loc, position, article.publication_date as value
-        from news
-        where {_DATE} <> '' and (not regexp_full_match({_DATE}, '{_W3C}')
-            or try_cast(left({_DATE} || '-01-01', 10) as date) is null)
-    """  # noqa: S608 - a pattern of this module
+        from news where trim(value) <> '' and not is_w3c_date(value)
+    """
 
 
 @rule("news/future", Severity.WARNING, "{count:article} with a date in the future, such as {value}")
@@ -243,7 +259,7 @@ def news_future(hours: float = 24) -> str:
     return f"""
         select sitemap, loc, position, article.publication_date as value
         from news
-        where try_cast({_DATE} as timestamptz) > fetched_at + to_microseconds(({hours} * 3600e6)::bigint)
+        where try_cast(trim(value) as timestamptz) > fetched_at + to_microseconds(({hours} * 3600e6)::bigint)
     """  # noqa: S608 - a number
 
 
