@@ -165,7 +165,7 @@ def _ending(
             f"what it read later is requested again ({SAVES})."
         )
     run = f"Run {stats[RUN]}: " if RUN in stats else ""
-    known = f"{summary.queued:,} known document{' was' if summary.queued == 1 else 's were'} not read"
+    known = f"{summary.queued:,} queued document{' was' if summary.queued == 1 else 's were'} not read"
     early = "" if reason in {"finished", _STOPPED} else f", early ({reason})"
     facts = [known] if summary.queued and reason != "finished" else []
     if reason == "finished":

@@ -151,7 +151,8 @@ def _site(name: str, value: str, logins: Credentials) -> str:
     if not _HOST_NAME.fullmatch(re.sub(r":\d*$", "", re.split(r"[/?#]", host, maxsplit=1)[0])):
         raise ArgumentError(name, value, f"{_ONE_SITE}{_hint(name, text)}")
     if _DOCUMENT.search(host):
-        raise ArgumentError(name, value, f"{_ONE_SITE}; use sitemap= for a document")
+        what_to_do = "use sitemap= for a document" if name == "site" else "give documents separately, without a list"
+        raise ArgumentError(name, value, f"{_ONE_SITE}; {what_to_do}")
     return site
 
 

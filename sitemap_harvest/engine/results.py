@@ -229,7 +229,7 @@ class Results:
         self._summary.add_snapshot(found[-1].summary)
         for changes in found:
             with changes:
-                self._summary.add_changes(changes.summary)
+                self._summary.add_changes(changes.summary, is_last=changes is found[-1])
                 if changes.summary.baseline is None:
                     self._summary.add_without_baseline(session.targets_alike(site.root))
                 if "changes" in self._config.emit:

@@ -260,11 +260,16 @@ class Summary:
         if len(self.snapshots) < _MOST_LISTED:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
 
-    def add_changes(self, changes: ChangeSummary) -> None:
-        """Count the changes of one site since its baseline, if it has one, here and in the stats."""
+    def add_changes(self, changes: ChangeSummary, *, is_last: bool = True) -> None:
+        """Count the changes of one site since its baseline, if it has one, here and in the stats.
+
+        *is_last*: whether they lead to the last snapshot. What is pending in another is not pending any more, or again.
+        """
         if changes.baseline is None:
             return
         for name, count in changes.counts.items():
+            if name == "pending" and not is_last:
+                continue
             self.changes[name] += count
             if count:
                 self.count(f"sitemap_harvest/changes/{name.replace(' ', '_')}", count)

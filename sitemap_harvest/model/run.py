@@ -67,7 +67,7 @@ class Counts(_Extensible):
     bytes: int = 0
     """Bytes of the response bodies."""
     queued: int = 0
-    """Documents that were known but not read because the run ended early."""
+    """Documents that were queued or being downloaded when the run ended early."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

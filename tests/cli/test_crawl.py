@@ -66,7 +66,7 @@ def test_the_closing_table_of_a_run_that_ends_early_counts_unread_documents(tmp_
     (read,) = (int(row[1]) for row in cells if row[:1] == ["read"])
     assert ["interrupted", str(50 - read), "0"] in cells
     assert ["total", "50"] in [row[:2] for row in cells]
-    assert f"early (closespider_pagecount): {50 - read} known documents were not read (exit code 4)." in run.stderr
+    assert f"early (closespider_pagecount): {50 - read} queued documents were not read (exit code 4)." in run.stderr
     assert "the run ended early" not in run.stderr
     assert "the search is unfinished" not in run.stderr
 
@@ -461,7 +461,7 @@ def test_ctrl_c_says_what_it_does_and_gives_exit_code_130(times: int, tmp_path: 
         assert shown.endswith(f"The run was aborted: {lost} {rest}")
         return
     ending = "Run the same command again to read the rest: it requests this document first."
-    assert f"1 known document was not read (exit code 130). {ending}" in shown
+    assert f"1 queued document was not read (exit code 130). {ending}" in shown
     rows = map(json.loads, (tmp_path / "sitemaps.jsonl").read_text().splitlines())
     assert [(row["url"].removeprefix(site.url), row["outcome"], row["reason"]) for row in rows] == [
         ("/i.xml", "read", None),

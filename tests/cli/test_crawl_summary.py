@@ -277,13 +277,13 @@ def test_guesses_that_failed_are_listed_but_not_counted() -> None:
         ),
         pytest.param(
             {"finish_reason": "shutdown", "elapsed_time_seconds": 3.0},
-            "Interrupted after 3.0 seconds: 1,200 known documents were not read (exit code 130). "
+            "Interrupted after 3.0 seconds: 1,200 queued documents were not read (exit code 130). "
             "Run the same command again: without a store, it reads all documents again.",
             id="once",
         ),
         pytest.param(
             {"finish_reason": "closespider_timeout", "elapsed_time_seconds": 3.0},
-            "Ended after 3.0 seconds, early (closespider_timeout): 1,200 known documents were not read (exit code 4).",
+            "Ended after 3.0 seconds, early (closespider_timeout): 1,200 queued documents were not read (exit code 4).",
             id="limit",
         ),
     ],
@@ -361,8 +361,8 @@ def test_the_progress_line(seconds: float, expected: str) -> None:
 @pytest.mark.parametrize(
     ("queued", "known", "which"),
     [
-        pytest.param(1, "1 known document was", "this document", id="one"),
-        pytest.param(1200, "1,200 known documents were", "these documents", id="many"),
+        pytest.param(1, "1 queued document was", "this document", id="one"),
+        pytest.param(1200, "1,200 queued documents were", "these documents", id="many"),
     ],
 )
 def test_an_interrupted_run_with_a_store_says_how_to_go_on(queued: int, known: str, which: str) -> None:

@@ -18,7 +18,7 @@ from sitemap_harvest.snapshots.store.cursors import Cursor, cursors
 from tests.crawl.crawling import Runner
 from tests.crawl.killing import Moment, kill, listed, served
 from tests.crawl.matrix.listed import Change, Listed, changes
-from tests.site import Site, urlset
+from tests.site import Page, Site, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,6 +133,16 @@ def test_a_consumer_receives_the_changes_of_other_runs_run_by_run(consuming: Con
     assert by_run(consuming(3)) == [step(0, 1), step(1, 2), step(2, 3)]
     assert consuming.run.stats["sitemap_harvest/snapshots"] == 1
     assert consuming.run.stats["sitemap_harvest/changes/added"] == 5
+
+
+def test_what_was_pending_in_an_earlier_run_is_not_counted(consuming: Consuming) -> None:
+    consuming(0)
+    consuming.site.pages = served(small(1)) | {"/b.xml": Page(status=404)}
+    missed = consuming.crawl(spider="changes", site=consuming.site.url, store=consuming.store)
+    assert missed.stats["sitemap_harvest/changes/pending"] == 1
+    consuming(1)
+    assert f"since the cursor of {NAME}: 2 added, 1 removed, 1 changed\n" in consuming.run.log
+    assert "sitemap_harvest/changes/pending" not in consuming.run.stats
 
 
 def test_a_new_consumer_starts_at_the_last_snapshot_and_consumers_are_independent(consuming: Consuming) -> None:
