@@ -332,6 +332,8 @@ def test_an_output_stays_if_all_items_of_callbacks_are_lost(serve, crawl, spider
     )
     assert (f"kept.jsonl stays as it was: {why}" in run.log) is (why is not None)
     assert (kept.read_text() == "old\n") is (why is not None)
+    assert run.stats.get("sitemap_harvest/lost_items", 0) == len(pipelines)
+    assert ("Pipelines failed on 1 item, which is lost: see the log above" in run.log) is bool(pipelines)
 
 
 def test_robots_txt_applies_to_sitemaps_outside_allowed_domains(serve, crawl):

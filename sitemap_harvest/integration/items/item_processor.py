@@ -123,9 +123,16 @@ class BatchItemProcessor(ItemPipelineManager):
             return item
         if isinstance(item, Batch):
             return await self._process_batch(item)
-        if type(item) not in BATCHES:
+        if type(item) in BATCHES:
+            return await self._process_record(item)
+        try:
             return await super().process_item_async(item)
-        return await self._process_record(item)
+        except DropItem:
+            raise
+        except Exception:
+            if run_of(self.crawler.spider) is not None:
+                self._log.lose_other()
+            raise
 
     async def close_spider_async(self) -> None:
         """Close the pipelines."""

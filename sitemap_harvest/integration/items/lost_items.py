@@ -79,6 +79,7 @@ class ItemLog:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._lost: Counter[str] = Counter()
+        self._others = 0
         self._dropped = 0
         self._counted: BaseException | None = None
         formatter = crawler.logformatter
@@ -111,6 +112,11 @@ class ItemLog:
             extra={"spider": spider, "item": item},
         )
 
+    def lose_other(self) -> None:
+        """Count an item of the spider, on which a pipeline failed; Scrapy logs each."""
+        self._crawler.stats.inc_value("sitemap_harvest/lost_items")
+        self._others += 1
+
     def dropped(self, item: Any, error: BaseException, response: Any, spider: Any) -> Any:
         """Return what to log of an item that a pipeline dropped; ``None`` after the first hundred."""
         self._dropped += 1
@@ -134,6 +140,11 @@ class ItemLog:
         for name, items in self._lost.items():
             words = "1 item, which is" if items == 1 else f"{items:,} items, which are"
             logger.error("%s failed on %s lost", name, words, extra=fields("items-lost", pipeline=name, items=items))
+        if self._others:
+            words = "1 item, which is" if self._others == 1 else f"{self._others:,} items, which are"
+            logger.error(
+                "Pipelines failed on %s lost: see the log above", words, extra=fields("items-lost", items=self._others)
+            )
 
 
 def _hint(item: Any, error: Exception) -> str:
