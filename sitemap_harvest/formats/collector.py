@@ -164,6 +164,7 @@ class Collector:
         """Add entries as whole columns, and those of *apart* between them, and yield them as batches.
 
         *texts* has an array for ``position`` and ``loc``, and for other columns if an entry has a value.
+        Those of fields other than ``loc`` are trimmed.
         """
         self.problems.absorb(apart.problems)
         texts = _merged(texts, apart._texts()) if apart._loc else texts
@@ -258,7 +259,7 @@ class Collector:
         for name in _TRIMMED:
             column = pa.array(getattr(self, f"_{name}"), pa.string())
             if column.null_count < len(column):
-                texts[name] = column
+                texts[name] = columns.trimmed(column)
         for name, values in self._sparse.items():
             column = (values.get(row) for row in range(len(self._loc)))
             texts[name] = pa.array(column, UrlBatch.schema().field(name).type)
@@ -266,7 +267,6 @@ class Collector:
 
     def _batch(self, texts: dict[str, Any]) -> Iterator[UrlBatch]:
         """Yield the entries with the columns *texts* as a batch, if there are any."""
-        texts |= {name: columns.trimmed(texts[name]) for name in _TRIMMED if name in texts}
         rows = len(texts["loc"])
         urls = address_columns(texts["loc"], self._base)
         found: dict[str, pa.Array | pa.Scalar] = {

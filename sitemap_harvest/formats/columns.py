@@ -72,7 +72,9 @@ def _usual_dates(texts: pa.StringArray) -> tuple[npt.NDArray[np.int64], npt.NDAr
     six decimals, with its zone.
     """
     micros, precisions = np.zeros(len(texts), np.int64), np.full(len(texts), _NOT_READ, np.int8)
-    lengths = pc.fill_null(pc.binary_length(texts), 0).to_numpy()
+    lengths = np.diff(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1])
+    if texts.null_count:
+        lengths[texts.is_null().to_numpy(zero_copy_only=False)] = 0
     used = np.flatnonzero(np.bincount(lengths))
     if len(used) > _MAX_LENGTHS:
         return micros, precisions

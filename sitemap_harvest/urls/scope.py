@@ -62,8 +62,10 @@ class Scope:
         """Return the scope of each URL of a batch by its key and its site, which are null together."""
         encoded = sites.dictionary_encode()
         reasons = [self._reason(site) for site in encoded.dictionary.to_pylist()]
-        if reasons == ["path"] and not (is_below := self._is_below(keys)).false_count:
-            return ScopeColumns(is_below, pa.nulls(len(keys), pa.string()))  # almost always
+        if len(reasons) == 1 and not keys.null_count and (reasons != ["path"] or not self._is_below(keys).false_count):
+            reason = None if reasons == ["path"] else reasons[0]
+            values = pa.scalar(reason is None, pa.bool_()), pa.scalar(reason, pa.string())
+            return ScopeColumns(*(pa.repeat(value, len(keys)) for value in values))  # the same for all, as usual
         reason = pa.array(reasons, pa.string()).take(encoded.indices)
         is_own_site = pc.equal(reason, _PATH)
         if is_own_site.true_count:

@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 from sitemap_harvest.formats.columns import trimmed
 from sitemap_harvest.formats.xml.templates import FIELDS, XML_WHITESPACE, Bytes, meanings_of, template_of
 from sitemap_harvest.model import UrlBatch
-from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -92,7 +91,7 @@ class Chunk(NamedTuple):
     entries: int
     """Their number."""
     texts: Texts
-    """Columns of ``UrlEntry``, as published, of most of them."""
+    """Columns of ``UrlEntry``, as published but without whitespace around fields, of most of them."""
     odd: list[OddEntry]
     """The others."""
 
@@ -282,7 +281,6 @@ class _Plain:
         if not len(self._entries):
             return
         self.texts |= self._fields()
-        self._check_locs(self.texts["loc"])
         for column in dict.fromkeys(column for group in groups for column in group.template.records):
             self.texts[column] = self._records(column)
 
@@ -296,7 +294,13 @@ class _Plain:
                     bounds[:, number, at] = both
         used = np.flatnonzero(bounds[1].any(axis=1)).tolist()
         values = self._values(*bounds[:, used].reshape(2, -1))  # all at once, as each call has its cost
-        return {FIELDS[field]: values.slice(number * rows, rows) for number, field in enumerate(used)}
+        found = {FIELDS[field]: values.slice(number * rows, rows) for number, field in enumerate(used)}
+        lowest, highest = _byte_range(values)
+        if lowest <= _SPACE or highest > _LAST_ASCII:
+            self._check_locs(found["loc"])
+            return {name: column if name == "loc" else trimmed(column) for name, column in found.items()}
+        self.odd[self._entries] = _lengths(found["loc"]) == 0
+        return found
 
     def _records(self, column: str) -> pa.ListArray:
         """Return the lists of records of *column*."""
@@ -332,12 +336,9 @@ class _Plain:
         return _decoded(_slices(self._data, starts, ends, is_missing if is_missing.any() else None))
 
     def _check_locs(self, locs: pa.StringArray) -> None:
-        """Mark the entries whose loc may be empty, or contain several URLs, as odd."""
-        lowest, highest = _byte_range(locs)
-        if lowest <= _SPACE or highest > _LAST_ASCII:
-            self._mark_odd(locs, _TWO_URLS, self._entries)
-            locs = pc.utf8_trim(locs, characters=WHITESPACE)
-        self.odd[self._entries] |= np.asarray(pc.binary_length(locs)) == 0
+        """Mark the entries whose loc is empty, or contains several URLs, as odd."""
+        self._mark_odd(locs, _TWO_URLS, self._entries)
+        self.odd[self._entries] |= _lengths(trimmed(locs)) == 0
 
     def _mark_odd(self, texts: pa.StringArray, pattern: str, entries: Numbers) -> None:
         """Mark those of *entries* as odd whose text matches *pattern* (RE2)."""
@@ -426,6 +427,11 @@ def _codes(texts: pa.StringArray) -> npt.NDArray[np.uint8]:
         return np.empty(0, np.uint8)
     first, end = np.frombuffer(offsets, np.int32)[[texts.offset, texts.offset + len(texts)]].tolist()
     return np.frombuffer(data, np.uint8, end - first, first)
+
+
+def _lengths(texts: pa.StringArray) -> Numbers:
+    """Return the number of bytes of each of *texts*, of which none is null."""
+    return np.diff(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1])
 
 
 def _byte_range(texts: pa.StringArray) -> tuple[int, int]:
