@@ -160,7 +160,7 @@ class DocumentProcessor:
         if site is not None and writer is not None:
             batches = site.passing(batches, writer)
         counts = yield from self._results.urls(batches, candidate, stores=writer is not None)
-        record = replace(describe(record, document, was_cut=response.was_cut), out_of_scope=scope_check.outside)
+        record = describe(record, document, was_cut=response.was_cut, out_of_scope=scope_check.outside)
         limit = self._limit_within(document, counts, stores=writer is not None)
         if limit is not None:
             record = replace(with_failure(record, limit), complete=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.dates import read_date
 from sitemap_harvest.discovery.candidate import NotFetched
@@ -48,10 +48,15 @@ def record_of(
         lastmod_text=candidate.lastmod_text,
         fetched_at=None if transfer is None else datetime.fromtimestamp(transfer.sent_at, UTC),
         seconds=None if transfer is None or transfer.seconds is None else round(transfer.seconds, 3),
+        **({} if response is None else _facts_of(response, is_local=is_local)),
     )
     if not_fetched is not None:
         record = with_failure(record, not_fetched)
-    return record if response is None else _answered(record, response, is_local=is_local)
+    if response is not None and response.is_outside:
+        record = replace(record, reason=_OUTSIDE)
+    if response is None or response.challenge is None:
+        return record
+    return with_failure(record, NotFetched(Outcome.BLOCKED, f"{record.reason or _CHALLENGE}, {response.challenge}"))
 
 
 def cut_off_record(candidate: Candidate, why: str, outcome: Outcome, *, in_flight: bool) -> SitemapRecord:
@@ -77,26 +82,24 @@ def with_failure(record: SitemapRecord, failure: NotFetched) -> SitemapRecord:
     )
 
 
-def _answered(record: SitemapRecord, response: DocumentResponse, *, is_local: bool) -> SitemapRecord:
-    """Return *record* with the facts of *response*."""
-    record = replace(
-        record,
-        final_url=response.url,
-        status=None if is_local else response.status,
-        bytes_downloaded=len(response.body),
-        via=response.via,
-        content_type=response.header("content-type"),
-        etag=response.header("etag"),
-        last_modified=response.header("last-modified"),
-        reason=_OUTSIDE if response.is_outside else record.reason,
-    )
-    if response.challenge is None:
-        return record
-    return with_failure(record, NotFetched(Outcome.BLOCKED, f"{record.reason or _CHALLENGE}, {response.challenge}"))
+def _facts_of(response: DocumentResponse, *, is_local: bool) -> dict[str, Any]:
+    """Return the fields of a record that *response* gives."""
+    return {
+        "final_url": response.url,
+        "status": None if is_local else response.status,
+        "bytes_downloaded": len(response.body),
+        "via": response.via,
+        "content_type": response.header("content-type"),
+        "etag": response.header("etag"),
+        "last_modified": response.header("last-modified"),
+    }
 
 
-def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> SitemapRecord:
-    """Return *record* with the facts of *document*. *was_cut*: whether the connection ended early."""
+def describe(record: SitemapRecord, document: Document, *, was_cut: bool, out_of_scope: int | None) -> SitemapRecord:
+    """Return *record* with the facts of *document*, of whose URLs *out_of_scope* are.
+
+    *was_cut*: whether the connection ended early.
+    """
     outcome, reason = _outcome_of_document(document)
     cause = record.cause
     if was_cut and outcome in {Outcome.READ, Outcome.PARTIAL}:
@@ -117,6 +120,7 @@ def describe(record: SitemapRecord, document: Document, *, was_cut: bool) -> Sit
         problems=document.problems,
         sha256=document.sha256,
         complete=document.complete and not was_cut,
+        out_of_scope=out_of_scope,
     )
 
 

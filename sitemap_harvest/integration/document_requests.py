@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
@@ -155,6 +156,7 @@ class Referrer:
             return cls(candidate.url, candidate.depth)
         return cls(response.url, candidate.depth, tuple(response.headers.get(_POLICY.lower(), ())))
 
+    @lru_cache(maxsize=16)  # noqa: B019 - few small objects; an index leads to thousands of documents
     def response(self) -> Response:
         """Return the document as a Scrapy response without a body."""
         request = Request(self.url, meta={"depth": self.depth})

@@ -9,7 +9,7 @@ from sitemap_harvest.engine.crawl_loop import CrawlLoop
 from sitemap_harvest.engine.in_flight import InFlight
 from sitemap_harvest.engine.run_state import RunParts, RunState, site_queue
 from sitemap_harvest.integration.document_requests import DocumentRequests
-from sitemap_harvest.integration.items.item_processor import needs_rows
+from sitemap_harvest.integration.items.item_processor import rows_check
 from sitemap_harvest.integration.loop_runner import LoopRunner, Wakeup
 from sitemap_harvest.page_visits.host_turns import HostTurns
 from sitemap_harvest.spiders.start_requests import SeedRequests
@@ -62,6 +62,7 @@ def connect(
         pages = PageRequests(spider, rules, turns, wakeup, only_site=config.only_site)
     probe, next_probed = _probe(crawler, run, config, session, turns, wakeup)
     requests = DocumentRequests(crawler, seeds.like, read_declared=options.read_declared)
+    needs_rows = rows_check(crawler, run.logger)
     parts = RunParts(
         config=config,
         options=options,
@@ -74,7 +75,7 @@ def connect(
         probe=probe,
         next_probed=next_probed,
         children=rules.children,
-        needs_rows=lambda: options.items == "rows" or needs_rows(crawler, run.logger),
+        needs_rows=lambda: options.items == "rows" or needs_rows(),
         max_in_flight=max_in_flight,
         max_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
     )

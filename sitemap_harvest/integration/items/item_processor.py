@@ -12,6 +12,7 @@ import asyncio
 import logging
 import reprlib
 from collections import Counter
+from functools import cache
 from inspect import iscoroutine
 from itertools import groupby, islice
 from operator import methodcaller
@@ -377,19 +378,27 @@ _OUTPUT_METHODS = ("process_spider_output", "process_spider_output_async", "proc
 
 def batch_incompatibility(crawler: Crawler) -> str | None:
     """Return why batches cannot be used in *crawler*, as text; ``None`` if they can."""
+    return _component_incompatibility(crawler) or _handler_incompatibility(crawler)
+
+
+def _component_incompatibility(crawler: Crawler) -> str | None:
     if not issubclass(load_object(crawler.settings["ITEM_PROCESSOR"]), BatchItemProcessor):
         return "ITEM_PROCESSOR is not a sitemap_harvest BatchItemProcessor"
     exporter = crawler.get_extension(FeedExporter)
     if exporter is not None and not getattr(exporter, "accepts_batches", False):
         return f"the extension {type(exporter).__qualname__} does not set accepts_batches = True"
+    for middleware in crawler.engine.scraper.spidermw.middlewares:
+        if any(hasattr(middleware, method) for method in _OUTPUT_METHODS) and not _takes_batches(middleware):
+            return f"the spider middleware {type(middleware).__qualname__} does not set accepts_batches = True"
+    return None
+
+
+def _handler_incompatibility(crawler: Crawler) -> str | None:
     receivers = dispatcher.getAllReceivers(sender=crawler, signal=signals.item_scraped)
     for handler in dispatcher.liveReceivers(receivers):
         if not _takes_batches(handler):
             name = getattr(handler, "__qualname__", type(handler).__qualname__)
             return f"{name} is connected to item_scraped but does not set accepts_batches = True"
-    for middleware in crawler.engine.scraper.spidermw.middlewares:
-        if any(hasattr(middleware, method) for method in _OUTPUT_METHODS) and not _takes_batches(middleware):
-            return f"the spider middleware {type(middleware).__qualname__} does not set accepts_batches = True"
     return None
 
 
@@ -400,8 +409,16 @@ def _takes_batches(handler: Any) -> bool:
     return bool(declared) or (module or "").startswith(_OWN)
 
 
-def needs_rows(crawler: Crawler, logger: logging.LoggerAdapter[Any]) -> bool:
-    """Whether each URL must be a separate item; the reason is logged to *logger*."""
-    if reason := batch_incompatibility(crawler):
-        logger.info("URLs are processed one by one, which is slower: %s", reason)
-    return reason is not None
+def rows_check(crawler: Crawler, logger: logging.LoggerAdapter[Any]) -> Callable[[], bool]:
+    """Return a function that returns whether each URL must be a separate item; the reason is logged to *logger*.
+
+    Handlers may be connected between two calls; the components stay the same.
+    """
+    component_incompatibility = cache(lambda: _component_incompatibility(crawler))
+
+    def needs_rows() -> bool:
+        if reason := component_incompatibility() or _handler_incompatibility(crawler):
+            logger.info("URLs are processed one by one, which is slower: %s", reason)
+        return reason is not None
+
+    return needs_rows
