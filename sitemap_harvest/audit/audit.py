@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sitemap_harvest.audit.dataset import Dataset
+from sitemap_harvest.audit.explanation import is_validated_only
 from sitemap_harvest.audit.facts import facts_of
 from sitemap_harvest.audit.problems import MAY_BE_LISTED, PROBLEMS, places, problem_in_words
 from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, MostFrequent, RuleOptions, shortened
@@ -161,7 +162,8 @@ class Audit:
                 yield from map(self._counted, found)
             yield from map(self._counted, self._of_problems(dataset))
             if self._has_read:
-                self.checked += [code for code in CATALOGUE if code not in RULES and not self._option(code).is_off]
+                codes = (code for code in CATALOGUE if code not in RULES and not is_validated_only(code))
+                self.checked += [code for code in codes if not self._option(code).is_off]
             if self._with_trust:
                 self.trust = lastmod_trust(dataset, self._options)
             self.named_at = {url: (parent, position) for url, parent, position in dataset.rows(_NAMED_AT)}

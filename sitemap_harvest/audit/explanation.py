@@ -51,6 +51,11 @@ def all_rules() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*RULES, *CATALOGUE]))
 
 
+def is_validated_only(rule: str) -> bool:
+    """Return whether *rule* is a problem code that only ``sitemap-harvest validate`` checks, and no audit."""
+    return rule.startswith("protocol/") and rule not in RULES
+
+
 def as_markdown(text: str) -> str:
     """Return *text* of an explanation as Markdown, in which only code has a meaning."""
     parts = _CODE.split(text)

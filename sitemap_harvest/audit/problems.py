@@ -102,11 +102,13 @@ PROBLEMS = f"""
 
 
 def places(code: str) -> str:
-    """Return the query of the samples of all problems with that *code*, as rows."""
+    """Return the query of the samples of all problems with that *code*, as rows: one for a problem without samples."""
     return f"""
         select url as sitemap, sample.loc as loc, sample.position as position, sample.line as line,
             sample.value as value
-        from (select url, unnest(samples) as sample from ({PROBLEMS}) where code = '{code}')
+        from (
+            select url, unnest(if(len(samples) > 0, samples, [null])) as sample from ({PROBLEMS}) where code = '{code}'
+        )
     """  # noqa: S608 - our own conditions
 
 

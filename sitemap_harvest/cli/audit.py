@@ -15,6 +15,7 @@ from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.model import Severity
+from sitemap_harvest.model.problem import MAX_SAMPLES
 from sitemap_harvest.snapshots.store import open_store
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def add_options(parser: ActionParser) -> None:
         action="append",
         default=[],
         metavar="RULES",
-        help="write each occurrence of these rules, such as url/fragment or lastmod/*, to -O in place of findings",
+        help="write each occurrence of these rules, such as url/fragment or lastmod/*, to -O in place of findings; "
+        f"of problems of documents, at most the first {MAX_SAMPLES} in each document",
     )
     parser.add_argument("--list-rules", action="store_true", help="list the rules with your settings, and stop")
     parser.add_argument(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sitemap_harvest.audit import RuleOptions
-from sitemap_harvest.audit.explanation import all_rules, explanation_of
+from sitemap_harvest.audit.explanation import all_rules, explanation_of, is_validated_only
 from sitemap_harvest.cli import output
-from sitemap_harvest.config.arguments import check_details
+from sitemap_harvest.config.arguments import rules_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,14 +30,15 @@ def list_rules(options: Mapping[str, RuleOptions]) -> None:
         thresholds = {**known.thresholds, **option.thresholds}
         severity = "off" if option.is_off else str(option.severity or known.severity)
         shown = ", ".join(f"{name}={value:g}" for name, value in thresholds.items())
-        rows.append({"rule": rule, "severity": severity, "thresholds": shown, "meaning": known.title})
+        meaning = f"{'(validate only) ' if is_validated_only(rule) else ''}{known.title}"
+        rows.append({"rule": rule, "severity": severity, "thresholds": shown, "meaning": meaning})
     output.show(pa.Table.from_pylist(rows), whole=["rule", "severity"], optional=["thresholds"])
 
 
 def explain_rules(names: Sequence[str], options: Mapping[str, RuleOptions]) -> None:
     """Print the documentation of the rules *names*, IDs or patterns. Raises :exc:`ArgumentError` for an unknown one."""
     width = min(_WIDEST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _WIDEST
-    for rule in check_details(names, "--explain"):
+    for rule in rules_named(names, "--explain"):
         head, paragraphs, facts = _texts(explanation_of(rule), options.get(rule, RuleOptions()))
         output.say(head)
         for text in paragraphs:
@@ -62,6 +63,8 @@ def _texts(known: Explanation, option: RuleOptions) -> tuple[str, list[str], lis
     for name, default in known.thresholds.items():
         value = option.thresholds.get(name, default)
         facts.append(f"Threshold {name}: {value:g}{'' if value == default else f' (the default is {default:g})'}")
+    if is_validated_only(known.rule):
+        facts.append("Not checked by an audit, only by sitemap-harvest validate.")
     if known.needs is not None:
         facts.append(f"Not checked if {known.needs}.")
     facts += [f"Specification: {spec}" for spec in known.specs]

@@ -135,7 +135,8 @@ def show_closing(found: Sequence[Validation], console: Console, skipped: Sequenc
         _fitted_line(console, skipped_line(skipped))
     if lists := [one.target for one in found if one.kind in _AUDITED]:
         target = shlex.quote(lists[0]) if len(lists) == 1 and lists[0] != STDIN else "TARGET"
-        _fitted_line(console, f"To check hreflang, news, images and other contents too: {PROGRAM} audit {target}")
+        what = "hreflang, news, images and other contents, but not the schema"
+        _fitted_line(console, f"An audit checks {what}: {PROGRAM} audit {target}")
 
 
 def skipped_line(names: Sequence[str]) -> str:

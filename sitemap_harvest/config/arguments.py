@@ -294,6 +294,21 @@ def _with_occurrences(emit: tuple[str, ...], details: tuple[str, ...] | None) ->
 
 
 def check_details(names: Collection[str], option: str = "argument details") -> tuple[str, ...]:
+    """Return the rules that *names* mean, as :func:`rules_named` does.
+
+    Also raises :exc:`ArgumentError` if an audit checks none of them.
+    """
+    rules = rules_named(names, option)
+    if rules:
+        from sitemap_harvest.audit.explanation import is_validated_only
+
+        if all(map(is_validated_only, rules)):
+            message = f"{option} {', '.join(names)}: an audit does not check this; use sitemap-harvest validate"
+            raise ArgumentError("details", names, "rules of the audit", message=message)
+    return rules
+
+
+def rules_named(names: Collection[str], option: str) -> tuple[str, ...]:
     """Return the rules that *names*, IDs or patterns such as ``lastmod/*``, mean.
 
     Raises :exc:`ArgumentError`, which begins with *option*, if one means none. Rules of the user are known once

@@ -77,6 +77,22 @@ def test_a_problem_code_has_the_samples_of_the_documents(tmp_path: Path) -> None
     assert [one.loc for one in finding.samples] == [f"{SITE}/a", None, None]
 
 
+def test_a_problem_without_samples_is_a_row(tmp_path: Path) -> None:
+    problem = Problem(code="encoding/unknown", document=SITEMAP, detail="d", count=1, samples=())
+    with audit_of(tmp_path, {SITEMAP: urls(SITE)}, problems=(problem,)) as audit:
+        (row,) = rows(audit, "encoding/unknown")
+    assert (row.sitemap, row.loc, row.position, row.value, row.count) == (SITEMAP, None, None, None, 1)
+
+
+def test_an_audit_checks_all_but_what_only_validate_does(tmp_path: Path) -> None:
+    with audit_of(tmp_path, {SITEMAP: urls(SITE)}) as audit:
+        assert [*audit.findings()]
+    assert {"protocol/namespace", "lastmod/unreadable", "protocol/too-large"}.intersection(audit.checked) == {
+        "lastmod/unreadable",
+        "protocol/too-large",
+    }
+
+
 def test_a_rule_that_was_not_checked_has_no_rows(tmp_path: Path) -> None:
     with audit_of(tmp_path, {SITEMAP: urls(SITE)}) as audit:
         assert [*audit.findings()]
@@ -95,6 +111,14 @@ def test_a_rule_that_was_not_checked_has_no_rows(tmp_path: Path) -> None:
 )
 def test_names_and_patterns(names: list[str], rules: tuple[str, ...]) -> None:
     assert check_details(names) == rules
+
+
+def test_rules_that_only_validate_checks_are_an_error_alone() -> None:
+    message = "argument details protocol/namespace: an audit does not check this; use sitemap-harvest validate"
+    with pytest.raises(ArgumentError, match=message):
+        check_details(["protocol/namespace"])
+    assert check_details(["protocol/namespace", "url/fragment"]) == ("protocol/namespace", "url/fragment")
+    assert {"protocol/namespace", "protocol/too-large"} <= {*check_details(["protocol/*"])}
 
 
 @pytest.mark.parametrize(

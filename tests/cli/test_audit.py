@@ -223,11 +223,21 @@ def test_rules_are_listed_with_the_settings(tmp_path: Path) -> None:
         "sitemap/slow", "notice", "seconds=9", "The download of a sitemap took long."
     ]  # fmt: skip
     assert [cell.strip() for cell in rows["sitemap/empty"].split("│")][:2] == ["sitemap/empty", "off"]
+    assert {rule for rule, line in rows.items() if "(validate only)" in line} == {
+        code for code in CATALOGUE.keys() - RULES.keys() if code.startswith("protocol/")
+    }
 
 
 def test_a_rule_is_explained(tmp_path: Path) -> None:
     given = json.dumps({"change/flapping": {"times": 9, "severity": "error"}})
-    options = ("--explain", "change/flap*", "loc/relative", "-s", f"SITEMAP_HARVEST_AUDIT={given}")
+    options = (
+        "--explain",
+        "change/flap*",
+        "loc/relative",
+        "protocol/root-name",
+        "-s",
+        f"SITEMAP_HARVEST_AUDIT={given}",
+    )
     run = forked.scrapy("harvest", "audit", *options, cwd=tmp_path)
     assert run.returncode == 0
     assert (
@@ -255,6 +265,17 @@ loc/relative (error)
   The protocol allows only absolute URLs, and search engines reject others.
 
   Fix: Write the full URL, with https:// and the host.
+
+protocol/root-name (error)
+  The name of the root element is not spelled as in the protocol.
+
+  Usual cause: Other letter case, such as urlSet or SitemapIndex.
+
+  XML is case-sensitive, so strict readers do not recognize the document.
+
+  Fix: Write urlset or sitemapindex.
+
+  Not checked by an audit, only by sitemap-harvest validate.
 
 """
     )
@@ -298,6 +319,30 @@ def test_unchecked_rules_that_details_name_are_named(folder: Path) -> None:
     (line,) = (line for line in run.stderr.splitlines() if "--probe N" in line)
     assert "--crawl-export FILE): page/redirect, page/" in line
     assert "no earlier run" not in run.stderr  # for rules that --details does not name
+
+
+def test_details_of_rules_that_only_validate_checks_are_an_error(tmp_path: Path) -> None:
+    given = ("--details", "protocol/names*,protocol/duplicate", "-O", "f.csv")
+    run = forked.scrapy("harvest", "audit", SITE, *given, cwd=tmp_path)
+    assert (run.returncode, [*tmp_path.iterdir()]) == (2, [])
+    words = "--details protocol/names*, protocol/duplicate: an audit does not check this; use sitemap-harvest validate"
+    assert f"{words}\n" in run.stderr
+
+
+def test_details_say_what_is_not_known(tmp_path: Path) -> None:
+    entries = "".join(f"<url><loc>{SITE}/{n}</loc><lastmod>soon</lastmod></url>" for n in range(9))
+    web: Web = {f"{SITE}/robots.txt": f"Sitemap: {SITE}/a.xml".encode()}
+    web |= {f"{SITE}/a.xml": SITEMAP.replace("</urlset>", f"{entries}</urlset>").encode()}
+    audit_of_web(tmp_path / "s", web, rules=[], site=SITE)
+    run = command("audit", "--details", "lastmod/unreadable,protocol/*,lastmod/missing", "-O", "-:jsonl", cwd=tmp_path)
+    assert run.returncode == 0
+    assert [json.loads(line)["rule"] for line in run.stdout.splitlines()].count("lastmod/unreadable") == 5
+    lines = run.stderr.splitlines()
+    words = "lastmod/unreadable: 5 of 9 occurrences are known: of each problem, a document has only the first 5"
+    assert [line for line in lines if "are known" in line] == [words]
+    (line,) = (line for line in lines if line.startswith("Not checked, because only sitemap-harvest validate does: "))
+    assert "protocol/namespace" in line
+    assert "protocol/too-large" not in line
 
 
 def test_details_are_rows_in_place_of_findings(folder: Path) -> None:

@@ -58,7 +58,7 @@ def test_the_complete_output_for_a_file(tmp_path: Path) -> None:
         "           Fix: Write 2026-03-09 or 2026-03-09T14:00:00+01:00, or leave the element out.\n"
         "\n"
         "1 document: 1 warning\n"
-        "To check hreflang, news, images and other contents too: sitemap-harvest audit s.xml\n"
+        "An audit checks hreflang, news, images and other contents, but not the schema: sitemap-harvest audit s.xml\n"
     )
 
 
@@ -179,7 +179,8 @@ def test_each_unreadable_target_is_one_line(tmp_path: Path) -> None:
         f"  sitemap · 2 URLs · utf-8 · {len(GOOD)} bytes · complete\n"
         "\n"
         "3 documents, 2 of them not read: no problems in how they are written\n"
-        "To check hreflang, news, images and other contents too: sitemap-harvest audit good.xml\n"
+        "An audit checks hreflang, news, images and other contents, but not the schema: "
+        "sitemap-harvest audit good.xml\n"
     )
 
 
@@ -429,7 +430,9 @@ def closing_line(*found: Validation) -> str:
 
 @pytest.mark.quick
 def test_the_closing_line() -> None:
-    hint = "To check hreflang, news, images and other contents too: sitemap-harvest audit TARGET\n"
+    hint = (
+        "An audit checks hreflang, news, images and other contents, but not the schema: sitemap-harvest audit TARGET\n"
+    )
     assert closing_line(one(), one()) == f"2 documents: no problems in how they are written\n{hint}"
     assert closing_line(one("xml/truncated", "lastmod/no-zone"), one("xml/doctype"), UNREAD) == (
         f"3 documents, 1 of them not read: 1 error, 1 warning, 1 notice\n{hint}"
