@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.cli.start import begin_start, end_start
+from sitemap_harvest.cli.start import begin_start, end_start, spare_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +33,9 @@ _STORAGE = "sitemap_harvest.integration.items.arrow_exporter.StreamStorage"
 def main() -> None:
     """Run the job in the standard input."""
     begin_start()
+    job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that has started this one
+    if not job["settings"]:  # then there are no pipelines of the user
+        spare_pandas()
     from scrapy import signals  # these and others take most of the start
     from scrapy.crawler import AsyncCrawlerProcess
 
@@ -44,7 +47,6 @@ def main() -> None:
     from sitemap_harvest.reporting.json_log import start_log
     from sitemap_harvest.spiders.sitemap import SitemapSpider
 
-    job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that has started this one
     settings = settings_of(job)
     try:
         check_setting_types(settings)

@@ -7,7 +7,7 @@ from signal import SIGINT
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.cli.parsers import PROGRAM, pick_action
-from sitemap_harvest.cli.start import begin_start
+from sitemap_harvest.cli.start import begin_start, spare_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +21,24 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
     action, others = pick_action(program, sys.argv[1:] if arguments is None else arguments)
     begin_start()
     try:
+        if arguments is None and action in {"crawl", "validate"} and _runs_only_this_package(others):
+            spare_pandas()
         return _run(program, action, others)
     except KeyboardInterrupt:  # before the action runs, which handles it itself
         sys.stderr.write("Interrupted.\n")
         return 128 + SIGINT
 
 
+def _runs_only_this_package(arguments: list[str]) -> bool:
+    """Whether a command with *arguments* has no settings of the user, which may name pipelines and extensions."""
+    from scrapy.utils.project import inside_project  # --help and --version need no Scrapy
+
+    has_settings = any(text.startswith(("-s", "--set")) for text in arguments)
+    return not has_settings and not inside_project()
+
+
 def _run(program: str, action: str, arguments: list[str]) -> int:
-    from scrapy.utils.project import get_project_settings  # --help and --version need no Scrapy
+    from scrapy.utils.project import get_project_settings
 
     from sitemap_harvest.cli.harvest import HarvestCommand
 

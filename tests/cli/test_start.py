@@ -1,6 +1,6 @@
 """A run imports only what it uses: importing the rest would take longer than a small site does.
 
-What Scrapy itself imports is not up to us, and neither is pandas, which pyarrow imports where it is installed.
+What Scrapy itself imports is not up to us.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ UNUSED = {
     "filelock",
     "jinja2",
     "langcodes",
+    "pandas.core",
     "pyarrow.dataset",
     "pyarrow.parquet",
     "scrapy.commands.crawl",
