@@ -202,12 +202,14 @@ class Audit:
     def summary(self) -> AuditSummary:
         """Return the result, once all findings were read."""
         probe = self._snapshot.run.probe
-        pages = [0, 0, 0]  # with a record, requested, disallowed
+        pages, reason = [0, 0, 0], None  # with a record, requested, disallowed
         for batch in self._snapshot.page_batches() if probe else ():
             is_new = pc.is_null(batch["requested_at"])
             disallowed = pc.and_(is_new, pc.match_substring(pc.fill_null(batch["error"], ""), "robots.txt"))
             for at, count in enumerate((len(batch), len(batch) - pc.sum(is_new).as_py(), pc.sum(disallowed).as_py())):
                 pages[at] += count
+            others = batch["error"].filter(pc.and_not(is_new, disallowed))
+            reason = reason or next(iter(others.slice(0, 1).to_pylist()), None)
         listed, exported = self._coverage
         return AuditSummary(
             site=self._snapshot.site,
@@ -221,6 +223,7 @@ class Audit:
             probed_pages=pages[0] if probe else None,
             requested_pages=pages[1] if probe else None,
             disallowed_pages=pages[2] if probe else None,
+            not_requested_reason=reason,
             left_out=probe.get("left_out"),
             listed_urls=listed,
             exported_urls=exported,

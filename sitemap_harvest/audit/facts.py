@@ -40,8 +40,13 @@ _DOCUMENTS = f"""
     order by depth, outcome in ('read', 'unchanged', 'skipped'), number
 """
 _PAGES = """
-    select source, method is not null, status, len(redirects) > 0, count(*)::bigint
-    from pages group by all order by 1, 2 desc, 3 nulls last, 4
+    with responses as (
+        select source, method is not null as is_requested, status, len(redirects) > 0 as is_redirected, error,
+            method is null and contains(error, 'robots.txt') as is_disallowed
+        from pages
+    )
+    select source, is_requested, status, is_redirected, count(*)::bigint, if(is_requested, null, min(error))
+    from responses group by 1, 2, 3, 4, is_disallowed order by 1, 2 desc, 3 nulls last, 4, 6
 """
 _EXTENSIONS = {
     "Images": "select count(*), sum(len(images)) from media where len(images) > 0",
@@ -149,6 +154,8 @@ class PageResponses:
     """HTTP status after redirects; ``None`` without a response."""
     is_redirected: bool
     pages: int
+    reason: str | None
+    """Why they were not requested, for one of them; ``None`` if they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

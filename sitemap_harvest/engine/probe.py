@@ -60,6 +60,8 @@ class SiteProbe:
     """Those of them that were requested."""
     disallowed: int = 0
     """Those that were not requested because robots.txt disallows them."""
+    reason: str | None = None
+    """Why the first of the other pages was not requested."""
     unwritten: list[PageRecord] = field(default_factory=list)
     written_at: float = field(default_factory=time.monotonic)
 
@@ -243,7 +245,7 @@ class Probe:
                         "Probe of %s: %s: %s",
                         site.root,
                         counted(site.done, "page"),
-                        requested_in_words(site.done, site.requested, site.disallowed),
+                        requested_in_words(site.done, site.requested, site.disallowed, site.reason),
                         extra=fields("probe-done", site=site.root, pages=site.done, requested=site.requested),
                     )
                 yield site
@@ -270,6 +272,9 @@ class Probe:
         site.requested += record.requested_at is not None
         site.disallowed += record.is_disallowed
         if record.requested_at is None:
+            if not record.is_disallowed:
+                site.reason = site.reason or record.error
+                self._summary.not_requested_reason = self._summary.not_requested_reason or record.error
             self._summary.count("sitemap_harvest/probe/not_requested", 1)
         elif record.status is not None:
             self._summary.count(f"sitemap_harvest/probe/status/{record.status}", 1)

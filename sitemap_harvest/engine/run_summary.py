@@ -174,6 +174,8 @@ class Summary:
     """Pages of these that were requested."""
     disallowed: int = 0
     """Pages that were not requested because robots.txt disallows them."""
+    not_requested_reason: str | None = None
+    """Why the first of the other pages was not requested."""
     forbidden: int = 0
     """Requests for documents that were not sent because robots.txt disallows them."""
     left_out: int = 0
@@ -460,7 +462,8 @@ class Summary:
             return ""
         text = f"probe: {self.probed:,} of {counted(self.sampled, 'page')}"
         if self.requested < self.probed:
-            text += f": {requested_in_words(self.probed, self.requested, self.disallowed)}"
+            reason = self.not_requested_reason
+            text += f": {requested_in_words(self.probed, self.requested, self.disallowed, reason)}"
         return f"{text}; {left_out_in_words(self.left_out)}" if self.left_out else text
 
     def sites_in_words(self) -> str:

@@ -166,6 +166,8 @@ class AuditSummary(ItemRecord):
     """Those of them that were requested; ``None`` without a probe."""
     disallowed_pages: int | None = None
     """Those that were not requested because robots.txt disallows them; ``None`` without a probe."""
+    not_requested_reason: str | None = None
+    """Why the first of the other pages was not requested; ``None`` if there are none."""
     left_out: int | None = None
     """Entries that the sample was not chosen from: invalid, on another host, or not http or https; ``None`` if it is
     not known."""
@@ -235,7 +237,7 @@ class AuditSummary(ItemRecord):
             pages = f"; probe: {self.probed_pages:,} of {self.sampled_pages:,} sampled pages (seed {self.probe_seed})"
             counts_of_pages = (self.probed_pages or 0, self.requested_pages or 0, self.disallowed_pages or 0)
             if counts_of_pages[1] < counts_of_pages[0]:
-                pages += f": {requested_in_words(*counts_of_pages)}"
+                pages += f": {requested_in_words(*counts_of_pages, self.not_requested_reason)}"
             if self.left_out:
                 pages += f", {left_out_in_words(self.left_out)}"
         if self.exported_urls is not None:

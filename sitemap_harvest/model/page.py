@@ -75,10 +75,14 @@ class PageRecord(ItemRecord):
         return self.requested_at is None and "robots.txt" in (self.error or "")
 
 
-def requested_in_words(pages: int, requested: int, disallowed: int) -> str:
-    """Return how many of the *pages* of a probe were *requested*, and why others were not."""
+def requested_in_words(pages: int, requested: int, disallowed: int, reason: str | None) -> str:
+    """Return how many of the *pages* of a probe were *requested*, and why others were not.
+
+    *reason*: why the first one that is not disallowed was not requested; ``None`` if there is none.
+    """
     others = pages - requested - disallowed
-    parts = [(requested, "requested"), (disallowed, "disallowed by robots.txt"), (others, "not requested")]
+    why = f" ({'the first ' if others > 1 else ''}because {reason})" if reason else ""
+    parts = [(requested, "requested"), (disallowed, "disallowed by robots.txt"), (others, f"not requested{why}")]
     return ", ".join(f"{count:,} {what}" for count, what in parts if count or what == "requested")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response  # noqa: TC002 - others, such as scrapy-poet, inspect the signatures of callbacks
+from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 
 from sitemap_harvest.discovery.candidate import NotFetched
 from sitemap_harvest.engine.probed_page import MAX_BODY_BYTES, ProbedPage, may_be_html
@@ -53,6 +54,7 @@ class ProbeRequests:
         self._wake = wake
         turns.connect()
         self._emits = emits
+        self._longest = crawler.settings.getint("URLLENGTH_LIMIT")
         self._only_host = host_of(only_site) if only_site else None
         for handler, signal in (
             (self.note_room, signals.scheduler_empty),
@@ -130,7 +132,7 @@ class ProbeRequests:
             self._probe.records.append(record)
 
     def _request(self, page: ProbedPage) -> Request:
-        """Return the next request for *page*. Raises :exc:`ValueError` if its URL is invalid."""
+        """Return the next request for *page*. Raises :exc:`ValueError` if its URL is invalid or too long."""
         meta: dict[str, Any] = {
             "handle_httpstatus_all": True,
             "dont_redirect": True,  # the probe follows redirects itself, and records each
@@ -140,7 +142,7 @@ class ProbeRequests:
         }
         if page.method == "HEAD":
             meta |= {"max_retry_times": 0, "give_up_log_level": "DEBUG"}  # GET comes next
-        return Request(
+        request = Request(
             page.url,
             method=page.method,
             callback=self.answered,
@@ -149,3 +151,9 @@ class ProbeRequests:
             dont_filter=True,
             meta=meta,
         )
+        is_long = 0 < self._longest < len(request.url)
+        if (
+            is_long and self._crawler.get_spider_middleware(UrlLengthMiddleware) is not None
+        ):  # which would drop it silently
+            raise ValueError(f"it is longer than URLLENGTH_LIMIT ({self._longest:,} characters)")
+        return request

@@ -145,18 +145,22 @@ def test_a_site_where_nothing_was_read(store: Store) -> None:
 
 def test_the_responses_of_pages(tmp_path: Path) -> None:
     making = Making(tmp_path)
-    snapshot = making.run({f"{SITE}/s.xml": locs(4)})
+    snapshot = making.run({f"{SITE}/s.xml": locs(6)})
     pages = [
-        page(locs(4)[0]),
-        page(locs(4)[1]),
-        page(locs(4)[2], redirects=(locs(4)[0],), redirect_statuses=(301,)),
-        page(locs(4)[3], method=None, status=None, final_url=None, error="robots.txt disallows it"),
+        page(locs(6)[0]),
+        page(locs(6)[1]),
+        page(locs(6)[2], redirects=(locs(6)[0],), redirect_statuses=(301,)),
+        page(locs(6)[3], method=None, status=None, final_url=None, error="robots.txt disallows it"),
+        page(locs(6)[4], method=None, status=None, final_url=None, error="too long"),
+        page(locs(6)[5], method=None, status=None, final_url=None, error="too long"),
     ]
     audit = Audit(snapshot, making.store.history(SITE), rules=[], with_facts=True, pages=[PageBatch.of(pages).arrow])
     list(audit.findings())
     assert audit.facts is not None
+    not_requested: Any = {"source": "probe", "is_requested": False, "status": None, "is_redirected": False}
     assert audit.facts.pages == [
-        PageResponses(source="probe", is_requested=True, status=200, is_redirected=False, pages=2),
-        PageResponses(source="probe", is_requested=True, status=200, is_redirected=True, pages=1),
-        PageResponses(source="probe", is_requested=False, status=None, is_redirected=False, pages=1),
+        PageResponses(source="probe", is_requested=True, status=200, is_redirected=False, pages=2, reason=None),
+        PageResponses(source="probe", is_requested=True, status=200, is_redirected=True, pages=1, reason=None),
+        PageResponses(**not_requested, pages=1, reason="robots.txt disallows it"),
+        PageResponses(**not_requested, pages=2, reason="too long"),
     ]

@@ -371,7 +371,7 @@ def test_summary_of_a_probe_that_could_not_request_all_pages(tmp_path: Path) -> 
     audit = Audit(history.at("latest"), history, rules=[RULES["page/client-error"]])
     assert not list(audit.findings())
     words = (
-        "; probe: 3 of 3 sampled pages (seed 0): 1 requested, 1 disallowed by robots.txt, 1 not requested, 1 entry "
-        "left out (invalid, or on another host); "
+        "; probe: 3 of 3 sampled pages (seed 0): 1 requested, 1 disallowed by robots.txt, 1 not requested "
+        "(because the host failed to respond), 1 entry left out (invalid, or on another host); "
     )
     assert words in audit.summary().in_words()

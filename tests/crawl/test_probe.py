@@ -404,8 +404,10 @@ def test_a_wait_that_the_server_requires_is_kept_before_get(probe):
 def test_a_page_whose_request_never_reaches_scrapy_gets_a_record(probe):
     """Scrapy's spider middleware drops requests with long URLs silently."""
     long = "/" + "x" * 2_100
-    found, _, _ = probe({"/a": PDF, long: PDF})
-    assert {path[:2]: values(row, "status", "error") for path, row in found.items()} == {
-        "/a": (200, None),
-        "/x": (None, "another component dropped the request"),
+    found, _, run = probe({"/a": PDF, long: PDF})
+    reason = "the URL cannot be requested: it is longer than URLLENGTH_LIMIT (2,083 characters)"
+    assert {path[:2]: values(row, "status", "error", "requested_at") for path, row in found.items()} == {
+        "/a": (200, None, found["/a"]["requested_at"]),
+        "/x": (None, reason, None),
     }
+    assert f"2 pages: 1 requested, 1 not requested (because {reason})\n" in run.log
