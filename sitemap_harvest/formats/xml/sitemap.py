@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.formats.source import Source
     from sitemap_harvest.model import UrlBatch
 
-_ENOUGH_BYTES = 2 * 1024 * 1024  # per step: some 10,000 entries, so that the cost of a step is negligible
+_ENOUGH_BYTES = 1024 * 1024  # per step: some 5,000 entries, so that the cost of a step is negligible
 
 _PROLOG = re.compile(
     rb"""(?:<\?xml[ ]version=["']1\.0["'](?:[ ]encoding=["'][A-Za-z0-9._-]+["'])?(?:[ ]standalone=["']\w+["'])?[ ]?\?>)?
