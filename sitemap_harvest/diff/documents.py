@@ -56,6 +56,11 @@ class Record(NamedTuple):
         """Whether the snapshot has the document. A path that was only probed, and never read, is none."""
         return self.left is None and (self.rows_from is not None or not FoundBy(self.found_by).is_guess)
 
+    @property
+    def never_existed(self) -> bool:
+        """Whether the document is only named: it was absent, and never read."""
+        return self.outcome == Outcome.ABSENT and self.rows_from is None and self.fresh_at is None
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDocuments:
@@ -246,6 +251,8 @@ def documents(before: SnapshotDocuments, after: SnapshotDocuments) -> dict[str, 
     here = {url for url, record in after.records.items() if record.is_present}
     left = []
     for url in sorted(there - here):
+        if before.records[url].never_existed:
+            continue
         record = after.records.get(url)
         left.append(LeftSitemap(url=url, reason=(record and record.left) or GONE_SINCE))
     came = sorted(url for url in after.entries.keys() - there if not before.names(url))

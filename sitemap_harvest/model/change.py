@@ -207,7 +207,7 @@ class ChangeSummary(ItemRecord):
     sitemaps_came: tuple[str, ...] = ()
     """Documents with URLs that the baseline did not have: the first 50 by URL."""
     sitemaps_left: tuple[LeftSitemap, ...] = ()
-    """Documents that were removed from the snapshot: the first 50 by URL."""
+    """Documents that were removed from the snapshot, without those that never existed: the first 50 by URL."""
     sitemaps_emptied: tuple[str, ...] = ()
     """Documents that listed URLs and list none any more: the first 50 by URL."""
     patterns: tuple[MassChange, ...] = ()

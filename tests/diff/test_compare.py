@@ -11,6 +11,7 @@ import pytest
 from sitemap_harvest import HarvestError, Kind, Outcome, UrlEntry
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import READ_SEPARATELY, Alternate, Image, News
+from sitemap_harvest.model.change import LeftSitemap
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 from tests.diff.snapshots import FRESH, NEVER, OLD, SITE, Doc, at, history
 
@@ -226,6 +227,16 @@ def test_entries_of_documents_never_read_are_never_added(
     with compare(*history(robots | before, robots | after)) as found:
         assert [change.loc for batch in found.batches() for change in batch] == [f"{SITE}/2"] * is_added
     assert (found.summary.added, found.summary.newly_known) == (is_added, not is_added)
+
+
+@pytest.mark.parametrize("known", [OLD, NEVER])
+def test_a_listed_document_that_never_existed_is_not_removed(known: str) -> None:
+    robots, words = {"/robots.txt": ROBOTS}, "robots.txt no longer lists the document"
+    before = robots | {S: Doc(known=known, outcome=Outcome.ABSENT)}
+    after = robots | {S: Doc(known=known, outcome=Outcome.ABSENT, left=words)}
+    with compare(*history(before, after)) as found:
+        removed = (LeftSitemap(url=f"{SITE}{S}", reason=words),)
+        assert found.summary.sitemaps_left == (removed if known == OLD else ())
 
 
 def test_a_sitemap_that_only_the_previous_index_named() -> None:
