@@ -186,7 +186,7 @@ class AddressPolicy:
             rule = "which is requested only if you name the address itself"
         else:
             rule = "but had a public one before"
-        return NotFetched(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} ({_SETTING}=True allows it)", Cause.PRIVATE)
+        return NotFetched(Outcome.OUT_OF_SCOPE, f"{fact}, {rule} (-s {_SETTING}=True allows it)", Cause.PRIVATE)
 
     def _is_private_allowed(self, key: str) -> bool:
         """Whether the user named the host of *key*, and no lookup has shown it to be public."""

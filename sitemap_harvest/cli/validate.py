@@ -165,7 +165,7 @@ def _body(target: Target, fetched: Fetched | None, most: int) -> tuple[bytes, st
             body = file.read(most + 1)
     except OSError as error:
         return b"", download_errors.of_error(error).reason
-    return body, f"more than {most:,} bytes; raise SITEMAP_HARVEST_MAX_UNPACKED" if len(body) > most else None
+    return body, f"more than {most:,} bytes; -s SITEMAP_HARVEST_MAX_UNPACKED=N reads more" if len(body) > most else None
 
 
 def fetch(

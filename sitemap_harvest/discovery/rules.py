@@ -54,7 +54,7 @@ def refuse_offsite(candidate: Candidate, policy: Offsite) -> NotFetched | None:
     if _ORDER.index(needed) <= _ORDER.index(policy):
         return None
     rule = f"{_WHO[candidate.found_by]} {_WHERE[policy]}"
-    return NotFetched(Outcome.OUT_OF_SCOPE, f"{rule} (SITEMAP_HARVEST_OFFSITE={policy}; {needed} would allow this one)")
+    return NotFetched(Outcome.OUT_OF_SCOPE, f"{rule} (-s SITEMAP_HARVEST_OFFSITE={needed} allows this one)")
 
 
 def bare_host(url: str) -> str:

@@ -95,7 +95,7 @@ class DocumentProcessor:
         if failure.outcome is Outcome.FORBIDDEN and is_declared(candidate):
             reason = (
                 f"{failure.reason}, but also lists it or a document that leads to it "
-                "(to read it, set SITEMAP_HARVEST_READ_DECLARED=True)"
+                "(-s SITEMAP_HARVEST_READ_DECLARED=True allows it)"
             )
             failure = replace(failure, reason=reason)
         yield from self._results.not_read(

@@ -171,13 +171,13 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="The document lists more sitemaps than the limit; the rest were not read.",
         cause="An index or robots.txt that a program keeps extending.",
         consequence="The rest are missing. The protocol allows 50,000 in an index, and search engines reject more.",
-        fix="List the sitemaps in several indexes. To read more than 100,000, raise SITEMAP_HARVEST_MAX_DOCUMENTS.",
+        fix="List the sitemaps in several indexes. To read more than 100,000, add -s SITEMAP_HARVEST_MAX_DOCUMENTS=N.",
     ),
     "document/too-many-urls": _loss(
         meaning="The document lists more URLs than the limit; the rest were not read.",
         cause="A single file for a large site.",
         consequence="The rest are missing. The protocol allows 50,000, and search engines reject more.",
-        fix="Split the document into several sitemaps. To read the rest, raise SITEMAP_HARVEST_MAX_URLS.",
+        fix="Split the document into several sitemaps. To read the rest, add -s SITEMAP_HARVEST_MAX_URLS=N.",
     ),
     "document/viewer": _error(
         meaning="A browser wrapped the document in its own viewer page; the document inside was read.",
@@ -301,7 +301,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="The site reached its limit of downloaded bytes, so the document was not requested.",
         cause="A site larger than the limit, or an endless series of sitemaps.",
         consequence="The URLs and documents that the document lists are missing.",
-        fix="Raise SITEMAP_HARVEST_MAX_SITE_BYTES, or harvest only the sitemaps that you need.",
+        fix="Raise the limit with -s SITEMAP_HARVEST_MAX_SITE_BYTES=N, or harvest only the sitemaps that you need.",
     ),
     "limit/depth": _loss(
         meaning="The document is too many levels below its root, so it was not requested.",
@@ -313,19 +313,19 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="The site reached its limit of documents, so this one was not requested.",
         cause="A site larger than the limit, or an endless chain of indexes.",
         consequence="The URLs and documents that the document lists are missing.",
-        fix="Raise SITEMAP_HARVEST_MAX_DOCUMENTS, or harvest only the sitemaps that you need.",
+        fix="Raise the limit with -s SITEMAP_HARVEST_MAX_DOCUMENTS=N, or harvest only the sitemaps that you need.",
     ),
     "limit/seconds": _loss(
         meaning="The site reached its time limit, so the document was not requested.",
         cause="A server that responds slowly, or a site larger than the limit.",
         consequence="The URLs and documents that the document lists are missing.",
-        fix="Raise SITEMAP_HARVEST_MAX_SITE_SECONDS, or harvest only the sitemaps that you need.",
+        fix="Raise the limit with -s SITEMAP_HARVEST_MAX_SITE_SECONDS=N, or harvest only the sitemaps that you need.",
     ),
     "limit/urls": _loss(
         meaning="The site reached its URL limit, so the document was read only in part or not at all.",
         cause="A site larger than the limit.",
         consequence="The remaining URLs are missing.",
-        fix="Raise SITEMAP_HARVEST_MAX_SITE_URLS, or harvest only the sitemaps that you need.",
+        fix="Raise the limit with -s SITEMAP_HARVEST_MAX_SITE_URLS=N, or harvest only the sitemaps that you need.",
     ),
     "loc/control-character": _loss(
         meaning="The URL contains a control character, which no URL may contain; it was left out.",
@@ -633,7 +633,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="The decompressed document exceeded the allowed compression ratio; it was cut off.",
         cause="A decompression bomb, or a value that is repeated endlessly.",
         consequence="The rest is missing.",
-        fix="Inspect the file. To read more, raise SITEMAP_HARVEST_MAX_RATIO.",
+        fix="Inspect the file. To read more, add -s SITEMAP_HARVEST_MAX_RATIO=N.",
     ),
     "unpack/several-files": _loss(
         meaning="The archive contains several files; only the first was read.",
@@ -657,7 +657,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         meaning="The decompressed document exceeded the size limit; it was cut off.",
         cause="A single file for a large site.",
         consequence="The rest is missing. The protocol allows 50 MiB.",
-        fix="Split the document into several sitemaps. To read the rest, raise SITEMAP_HARVEST_MAX_UNPACKED.",
+        fix="Split the document into several sitemaps. To read the rest, add -s SITEMAP_HARVEST_MAX_UNPACKED=N.",
     ),
     "unpack/trailing-bytes": _warning(
         meaning="Other bytes follow the compressed data.",

@@ -140,7 +140,7 @@ NOT_FOUND = "HTTP 404: the server has no such document"
 OVER_LIMIT = "SITEMAP_HARVEST_MAX_DOCUMENTS (100) was reached"
 OFFSITE = (
     "an index may list only sitemaps on hosts of its own registrable domain "
-    "(SITEMAP_HARVEST_OFFSITE=domain; any would allow this one)"
+    "(-s SITEMAP_HARVEST_OFFSITE=any allows this one)"
 )
 FEW = {"SITEMAP_HARVEST_MAX_DOCUMENTS": 100}
 SITEMAPS_XML = b"<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>\n"

@@ -13,7 +13,7 @@ from tests.site import Page, index, moved, robots, urlset
 if TYPE_CHECKING:
     from pathlib import Path
 
-ALLOWS = "(SITEMAP_HARVEST_PRIVATE=True allows it)"
+ALLOWS = "(-s SITEMAP_HARVEST_PRIVATE=True allows it)"
 ONLY_NAMED = f"which is allowed only for hosts that you name {ALLOWS}"
 LETS_GO = {"Connection": "close"}  # so that the next request needs a lookup
 

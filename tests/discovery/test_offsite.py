@@ -80,22 +80,21 @@ def test_the_policies_for_documents_of_other_sites(found: Candidate, policies: l
         pytest.param(
             "https://cdn.example.co.uk/a.xml",
             Offsite.NONE,
-            "an index may list only sitemaps on its own host "
-            "(SITEMAP_HARVEST_OFFSITE=none; domain would allow this one)",
+            "an index may list only sitemaps on its own host (-s SITEMAP_HARVEST_OFFSITE=domain allows this one)",
             id="none",
         ),
         pytest.param(
             "https://cdn.example.co.uk/a.xml",
             Offsite.PROVEN,
             "an index may list only sitemaps on its own host, or on a host whose robots.txt lists them "
-            "(SITEMAP_HARVEST_OFFSITE=proven; domain would allow this one)",
+            "(-s SITEMAP_HARVEST_OFFSITE=domain allows this one)",
             id="proven",
         ),
         pytest.param(
             "https://else.example/a.xml",
             Offsite.DOMAIN,
             "an index may list only sitemaps on hosts of its own registrable domain "
-            "(SITEMAP_HARVEST_OFFSITE=domain; any would allow this one)",
+            "(-s SITEMAP_HARVEST_OFFSITE=any allows this one)",
             id="domain",
         ),
     ],

@@ -126,7 +126,7 @@ def test_the_decision_by_address_alone(url: str, reason: str | None) -> None:
     if refusal and reason:
         assert refusal.outcome is Outcome.OUT_OF_SCOPE
         assert refusal.reason.startswith(reason)
-        assert refusal.reason.endswith("(SITEMAP_HARVEST_PRIVATE=True allows it)")
+        assert refusal.reason.endswith("(-s SITEMAP_HARVEST_PRIVATE=True allows it)")
 
 
 def test_each_reason_names_its_own_rule() -> None:
@@ -139,8 +139,8 @@ def test_each_reason_names_its_own_rule() -> None:
     assert [
         refusal.reason.partition(", ")[2] for refusal in [*(policy.refusal(h, 80, found) for h in hosts), never]
     ] == [
-        "which is allowed only for hosts that you name (SITEMAP_HARVEST_PRIVATE=True allows it)",
-        "but had a public one before (SITEMAP_HARVEST_PRIVATE=True allows it)",
-        "which is requested only if you name the address itself (SITEMAP_HARVEST_PRIVATE=True allows it)",
-        "and private addresses are never requested (SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "which is allowed only for hosts that you name (-s SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "but had a public one before (-s SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "which is requested only if you name the address itself (-s SITEMAP_HARVEST_PRIVATE=True allows it)",
+        "and private addresses are never requested (-s SITEMAP_HARVEST_PRIVATE=True allows it)",
     ]
