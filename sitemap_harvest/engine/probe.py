@@ -278,8 +278,11 @@ class Probe:
             self._summary.count("sitemap_harvest/probe/not_requested", 1)
         elif record.status is not None:
             self._summary.count(f"sitemap_harvest/probe/status/{record.status}", 1)
+            if record.status >= 400:
+                self._summary.page_errors[f"HTTP {record.status}"] += 1
         elif record.cause is not None:
             self._summary.count(f"sitemap_harvest/probe/failed/{record.cause}", 1)
+            self._summary.page_errors[record.cause] += 1
         return replace(record)
 
     def _write(self, site: SiteProbe) -> None:

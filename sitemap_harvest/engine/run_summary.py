@@ -176,6 +176,8 @@ class Summary:
     """Pages that were not requested because robots.txt disallows them."""
     not_requested_reason: str | None = None
     """Why the first of the other pages was not requested."""
+    page_errors: Counter[str] = field(default_factory=Counter)
+    """Requested pages of these with an error, by HTTP status or cause."""
     forbidden: int = 0
     """Requests for documents that were not sent because robots.txt disallows them."""
     left_out: int = 0
@@ -464,6 +466,8 @@ class Summary:
         if self.requested < self.probed:
             reason = self.not_requested_reason
             text += f": {requested_in_words(self.probed, self.requested, self.disallowed, reason)}"
+        if errors := sorted(self.page_errors.items(), key=lambda pair: (-pair[1], pair[0])):
+            text += f"; errors: {', '.join(f'{name} {count:,}' for name, count in errors)}"
         return f"{text}; {left_out_in_words(self.left_out)}" if self.left_out else text
 
     def sites_in_words(self) -> str:

@@ -30,9 +30,14 @@ def making(tmp_path):
 def begin(making):
     """Return a function that begins the probe of sites, each with as many URLs."""
 
-    def begun(*sites, urls=3, size=100):
+    def begun(*sites, urls=3, size=100, summary=None):
         probe = Probe(
-            size, 0, frontier=Frontier(per_host=8), max_unanswered=5, summary=Summary(), guard=lambda work: work()
+            size,
+            0,
+            frontier=Frontier(per_host=8),
+            max_unanswered=5,
+            summary=summary or Summary(),
+            guard=lambda work: work(),
         )
         for site in sites:
             listed = [f"{site}/{number}" for number in range(urls)]
@@ -65,6 +70,20 @@ def test_a_page_that_needs_another_request_comes_next(begin):
     assert answer(probe, page, 404) is None
     assert (probe.next(yes), page.method) == (page, "GET")
     assert answer(probe, page, 404).status == 404
+
+
+def test_the_summary_counts_the_errors_of_the_pages(begin):
+    summary = Summary()
+    probe = begin(SITES[0], urls=5, summary=summary)
+    for status in (200, 404, 404, 500):
+        page = probe.next(yes)
+        while answer(probe, page, status) is None:
+            assert probe.next(yes) is page
+    failure = NotFetched(Outcome.FAILED, "no response", Cause.TIMEOUT)
+    page = probe.next(yes)
+    while probe.failed(page, failure, NOW) is None:
+        assert probe.next(yes) is page
+    assert summary.probe_in_words() == "probe: 5 of 5 pages; errors: HTTP 404 2, HTTP 500 1, timeout 1"
 
 
 def test_a_host_that_may_not_be_requested_does_not_delay_other_sites(begin):
