@@ -103,8 +103,6 @@ def crawl(
     for note in notes_on(arguments, opts.spargs):
         tell(spider_options.as_typed(note, opts))
     has_store = bool(keeps_store and (arguments.get("store") or settings.get("SITEMAP_HARVEST_STORE")))
-    if has_output is False and not has_store:
-        tell(NO_OUTPUT)
     process = _CrawlerProcess(settings)
     process.crawler = crawler = process.create_crawler(SitemapSpider)
     process.keeps = (*(["the output files"] if has_output else []), *(["the snapshots"] if has_store else []))
@@ -118,6 +116,8 @@ def crawl(
         run.logs_summary = settings.get("SITEMAP_HARVEST_LOG") == "json"
 
     crawler.signals.connect(remember, signal=signals.spider_opened)
+    if has_output is False and not has_store:
+        crawler.signals.connect(lambda: _tell_no_output(opened), signal=signals.engine_started, weak=False)
     live = ExitStack()
     if is_live:
         crawler.signals.connect(lambda: _go_live(live, opened), signal=signals.engine_started, weak=False)
@@ -135,7 +135,8 @@ def crawl(
         summary.first_snapshots = summary.stored = 0
     outcome = verdict(summary, stats, errors=errors.errors)
     checkpointed = None if session is None else session.checkpointed
-    show(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed, errors=errors)
+    kept = () if _shows_warnings() else errors.kept
+    show(summary, stats, outcome, has_output=has_output, checkpointed=checkpointed, errors=errors, kept=kept)
     return outcome, stats.get("finish_reason") == "finished"
 
 
@@ -182,6 +183,11 @@ def _shown_log() -> logging.Handler | None:
     return handler if is_shown else None
 
 
+def _shows_warnings() -> bool:
+    handler = _shown_log()
+    return handler is not None and handler.level <= logging.WARNING
+
+
 def _is_no_refusal(run: RunState, record: logging.LogRecord) -> bool:
     """Whether the log shows *record*: of a refused run, the command prints the reason at the end."""
     return run.refused is None or (record.levelno > logging.INFO and record.getMessage() != run.refused)
@@ -189,6 +195,12 @@ def _is_no_refusal(run: RunState, record: logging.LogRecord) -> bool:
 
 def _has_log_options(opts: argparse.Namespace) -> bool:
     return bool(opts.loglevel or opts.logfile or opts.nolog)
+
+
+def _tell_no_output(opened: Sequence[RunState]) -> None:
+    """Say that nothing is saved, unless the run in *opened* was refused."""
+    if opened and opened[0].refused is None:
+        tell(NO_OUTPUT)
 
 
 def _go_live(live: ExitStack, opened: Sequence[RunState]) -> None:

@@ -16,7 +16,7 @@ from sitemap_harvest.engine.run_summary import Tally
 from sitemap_harvest.model import Outcome, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sitemap_harvest.engine.run_summary import Summary
     from sitemap_harvest.reporting.run_reports import ErrorCount
@@ -53,11 +53,13 @@ def show(
     has_output: bool | None,
     checkpointed: int | None = None,
     errors: ErrorCount | None = None,
+    kept: Iterable[str] = (),
 ) -> None:
     """Print the table, and the failures as text; for *has_output* see :func:`crawl`.
 
     *checkpointed*: documents that a run with ``resume`` would reuse; ``None`` without a store.
     *errors*: those in the log, which are shown if they are the only reason of the result.
+    *kept*: messages about outputs that were not replaced, which the log does not show.
     On a terminal, failures have a colour too (see https://no-color.org).
     """
     if stats.get("finish_reason") == "wrong_argument" or summary.is_stored:
@@ -78,6 +80,7 @@ def show(
     dropped = 0 if dropped_all(summary, stats) else stats.get("item_dropped_count", 0)  # otherwise the last line has it
     if dropped:
         logged = (("", f"Pipelines dropped {counted(dropped, 'item')}."), *logged)
+    logged = (*logged, *(("yellow", message) for message in kept))
     for style, line in (*_lines(summary, outcome), *logged, (_STYLES.get(outcome, "red"), ending)):
         tell(line, style=style, cuts=True)
     if summary.urls and has_output is False and checkpointed is None:

@@ -62,17 +62,23 @@ class ErrorCount(logging.Handler):
 
     def __init__(self, run: str | None = None) -> None:
         """Count the records of *run*, and those of unknown runs; ``None``: all records."""
-        super().__init__(logging.ERROR)
+        super().__init__(logging.WARNING)
         self.errors = 0
+        self.kept: list[str] = []
+        """The messages about outputs that the run has not replaced, or not completely: these are warnings."""
         self.first: list[str] = []
         """The messages of the first few, without those of outputs that cannot be written: other lines name these."""
         self._run = run
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count *record*."""
+        """Count *record* if it is an error, and note what it says about an output."""
         if self._run is None or (context := run_context_of_record(record)) is None or context.run == self._run:
+            event = getattr(record, FIELDS, {}).get("event")
+            self.kept += [record.getMessage()] if event in {"output-kept", "output-incomplete"} else []
+            if record.levelno < logging.ERROR:
+                return
             self.errors += 1
-            is_of_output = getattr(record, FIELDS, {}).get("event") == "output-failed"
+            is_of_output = event == "output-failed"
             if len(self.first) < _MOST_MESSAGES and not is_of_output:
                 with suppress(Exception):  # of a call with wrong arguments, which the log reports
                     self.first.append(record.getMessage().partition("\n")[0])

@@ -368,6 +368,23 @@ def test_the_log_is_plain_lines_without_a_terminal(tmp_path: Path) -> None:
     assert "No output file was given, so nothing is saved" in run.stderr
 
 
+@pytest.mark.parametrize("options", [["--nolog"], ["-L", "ERROR"], ["--logfile", "run.log"], []])
+def test_the_last_lines_say_once_that_an_output_stays_as_it_was(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "i.xml").write_text(index("http://127.0.0.1:1/s.xml"))
+    (tmp_path / "urls.jsonl").write_text("old")
+    run = harvest("crawl", "i.xml", "-O", "urls.jsonl", *options, cwd=tmp_path)
+    assert run.returncode == 3, run.stderr
+    assert run.stderr.count("urls.jsonl stays as it was: the run has read no sitemap\n") == 1
+    assert (tmp_path / "urls.jsonl").read_text() == "old"
+
+
+def test_a_refused_run_gives_no_hint_about_its_output(tmp_path: Path) -> None:
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    run = harvest("crawl", "s.xml", "--max-age", "1d", cwd=tmp_path)
+    assert "nothing is saved" not in run.stderr
+    assert run.stderr.splitlines()[-1].endswith("it requires a store; add one, for example --store snapshots")
+
+
 @pytest.mark.quick
 def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
     line = "0 documents done, 1 queued · 0 URLs"
