@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.discovery.site_state import SiteState
 
+ENDED_EARLY = "the run ended early"
 MAX_EVIDENCE = 50  # documents: all that a search tries; the document records have the rest
 _MOST_NAMED = 3  # documents named in one reason
 
@@ -37,7 +38,7 @@ def search_outcome(site: SiteState, *, is_over: bool) -> SearchOutcome:
     if site.shared_from is not None:
         return SearchOutcome(SiteResult.FOUND, f"the documents of this site were read for {site.shared_from}")
     if not is_over or site.limits:
-        why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else "the run ended early"
+        why = f"a limit was reached ({', '.join(site.limits)})" if site.limits else ENDED_EARLY
         return SearchOutcome(SiteResult.UNFINISHED, why)
     return _of_nothing(site)
 
@@ -51,15 +52,15 @@ def _of_nothing(site: SiteState) -> SearchOutcome:
         return SearchOutcome(result, read if site.documents else feeds_only)
     if large := [one for one in site.evidence if one.outcome is Outcome.TOO_LARGE]:
         return SearchOutcome(SiteResult.UNFINISHED, _words(site, large))
-    named = [one for one in site.evidence if not _is_probed(one)]
-    probes = [one for one in site.evidence if _is_probed(one)]
+    named = [one for one in site.evidence if not _is_probed(site, one)]
+    probes = [one for one in site.evidence if _is_probed(site, one)]
     if verdict := _of_named(site, named):
         return verdict
     if site.skips:
         return SearchOutcome(SiteResult.FOUND, f"the sitemaps were skipped: {_words(site, named)}")
     if site.first.site_root:
         return _of_probes(site, probes, named)
-    return SearchOutcome(
+    return _of_private(site, named) or SearchOutcome(
         SiteResult.ABSENT, _words(site, named) if named else "the documents that were read list no URLs"
     )
 
@@ -75,9 +76,15 @@ def _of_named(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome | Non
         if some := [one for one in named if one.outcome is outcome]:
             cause = some[0].cause if result is SiteResult.UNREACHABLE else None
             return SearchOutcome(result, _words(site, _with_probes(site, some)), cause)
-    if private := [one for one in named if one.cause is Cause.PRIVATE]:
-        return SearchOutcome(SiteResult.UNREACHABLE, _words(site, private), Cause.PRIVATE)
     return None
+
+
+def _of_private(site: SiteState, named: Sequence[Evidence]) -> SearchOutcome | None:
+    """Return the result if private addresses in *named* were not requested: what is there is unknown."""
+    private = [one for one in named if one.cause is Cause.PRIVATE]
+    if private and private[0].found_by is FoundBy.ARGUMENT:  # the target itself
+        return SearchOutcome(SiteResult.UNREACHABLE, _words(site, private), Cause.PRIVATE)
+    return SearchOutcome(SiteResult.UNFINISHED, _words(site, private)) if private else None
 
 
 def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evidence]) -> SearchOutcome:
@@ -88,7 +95,7 @@ def _of_probes(site: SiteState, probes: Sequence[Evidence], named: Sequence[Evid
         return SearchOutcome(SiteResult.BLOCKED, _words(site, blocked))
     usual = [one for one in probes if one.found_by is FoundBy.WELL_KNOWN]
     homes = [one for one in probes if one.found_by is FoundBy.HOME]
-    if verdict := _of_unseen(site, probes, usual):
+    if verdict := _of_unseen(site, probes, usual) or _of_private(site, named):
         return verdict
     if not site.has_home and not site.has_robots and not named:
         why = _words(site, homes) if site.postponed is None else site.postponed.reason
@@ -130,7 +137,7 @@ def _hides_sitemaps(site: SiteState, robots: Evidence) -> bool:
 def _with_probes(site: SiteState, failed: Sequence[Evidence]) -> list[Evidence]:
     """Return *failed* with the probes of the site that failed in the same way, its own robots.txt first."""
     same = {one.outcome for one in failed}
-    others = [one for one in site.evidence if _is_probed(one) and one.outcome in same and one not in failed]
+    others = [one for one in site.evidence if _is_probed(site, one) and one.outcome in same and one not in failed]
     others = [one for one in others if not _is_robots(one) or _hides_sitemaps(site, one)]
     first = [one for one in others if one.found_by is FoundBy.ARGUMENT]
     return [*first, *failed, *(one for one in others if one not in first)]
@@ -144,8 +151,8 @@ def _without_response(site: SiteState, probes: Sequence[Evidence]) -> SearchOutc
     return SearchOutcome(SiteResult.UNREACHABLE, _words(site, probes), first.cause if first else None)
 
 
-def _is_probed(one: Evidence) -> bool:
-    return one.found_by.is_guess or _is_robots(one)
+def _is_probed(site: SiteState, one: Evidence) -> bool:
+    return one.found_by.is_guess or (site.first.site_root and _is_robots(one))
 
 
 def _is_robots(one: Evidence) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.discovery.site_result import ENDED_EARLY
 from sitemap_harvest.model import (
     NO_ROBOTS,
     FoundBy,
@@ -319,7 +320,7 @@ class Summary:
 
     def _note_site(self, record: SiteRecord, *, is_unread: bool) -> None:
         """Note *record* if its site has no URLs."""
-        is_final = record.limits or record.result is not SiteResult.UNFINISHED
+        is_final = record.limits or record.reason != ENDED_EARLY
         is_line = record.result is SiteResult.NOT_A_SITE and not record.documents  # of a file, which the reason names
         if is_final and (is_unread or record.result is not SiteResult.FOUND):
             words = record.reason if record.result is SiteResult.FOUND else record.in_words()

@@ -256,7 +256,8 @@ class SiteResult(StrEnum):
     NOT_A_SITE = "not-a-site"
     """The target is not the URL of a site, or no site is served there."""
     UNFINISHED = "unfinished"
-    """The run ended, or reached a limit, before the result was certain."""
+    """The run ended, reached a limit, or did not request a listed document at a private address, before the result was
+    certain."""
 
     @property
     def is_conclusive(self) -> bool:

@@ -18,7 +18,8 @@ from sitemap_harvest.audit.report.markdown import render_markdown
 from sitemap_harvest.audit.report.xlsx import render_xlsx
 from sitemap_harvest.audit.site_audit import SiteAudit
 from sitemap_harvest.diff import compare
-from sitemap_harvest.model import PageBatch, PageSource
+from sitemap_harvest.discovery.candidate import NotFetched
+from sitemap_harvest.model import Cause, Outcome, PageBatch, PageSource
 from tests.audit.auditing import SITE, audit_of_web, page
 from tests.site import dated, index, robots, urlset
 
@@ -143,6 +144,13 @@ def test_a_sitemap_may_be_named_by_an_index_that_is_skipped(tmp_path: Path) -> N
 def test_a_run_that_requests_only_feeds_does_not_know_that_there_is_no_sitemap(tmp_path: Path) -> None:
     found, summary = audited(tmp_path, ["site/no-sitemap"], WEB, WEB, last={"feeds_only": "yes"})
     assert (found, [one.reason for one in summary.not_checked]) == ([], ["no document was read"])
+
+
+def test_a_site_whose_sitemaps_have_private_addresses_may_have_one(tmp_path: Path) -> None:
+    private = NotFetched(Outcome.OUT_OF_SCOPE, "the host has a private address", Cause.PRIVATE)
+    web = {ROBOTS: robots("http://10.0.0.1/s.xml").encode(), "http://10.0.0.1/s.xml": private}
+    found, summary = audited(tmp_path, ["site/no-sitemap"], web)
+    assert (found, [one.reason for one in summary.not_checked]) == ([], [MAY_BE_LISTED])
 
 
 def test_the_totals_say_that_the_audit_is_partial(tmp_path: Path) -> None:

@@ -64,8 +64,12 @@ def site_after(answers: dict[str, dict[str, object]], *, otherwise: dict[str, ob
                      "/named/1: HTTP 404, and none of", id="named-and-gone"),
         pytest.param({"robots.txt": ROBOTS, "named/1": OFF_SITE, "": HTML}, ABSENT, "absent", None,
                      "/named/1: off, and", id="named-elsewhere"),
-        pytest.param({"robots.txt": ROBOTS, "named/1": PRIVATE, "": HTML}, ABSENT, "unreachable", "private",
+        pytest.param({"robots.txt": ROBOTS, "named/1": PRIVATE, "": HTML}, ABSENT, "unfinished", None,
                      "/named/1: it is private", id="named-and-private"),
+        pytest.param({"robots.txt": ROBOTS, "named/1": PRIVATE}, BLOCKED, "blocked", None, "/sitemap.xml: HTTP 403",
+                     id="named-and-private-and-usual-names-blocked"),
+        pytest.param({"robots.txt": TIMEOUT, "named/1": PRIVATE}, TIMEOUT, "unreachable", "timeout", "no answer",
+                     id="named-and-private-but-silent"),
         pytest.param({}, PRIVATE, "unreachable", "private", "robots.txt: it is private", id="private"),
         pytest.param({"robots.txt": ROBOTS, "named/1": INDEX, "named/2": BLOCKED}, ABSENT, "blocked", None,
                      "/named/2: HTTP 403", id="index-whose-children-are-blocked"),
@@ -235,3 +239,27 @@ def test_a_named_index_that_lists_nothing_but_itself() -> None:
     )
     record = site.conclude(is_over=True, epoch=0)
     assert (record.result, record.reason) == (SiteResult.ABSENT, "the documents that were read list no URLs")
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "result", "cause"),
+    [
+        pytest.param("index.xml", [INDEX, PRIVATE], "unfinished", None, id="only-what-it-lists-is-private"),
+        pytest.param("index.xml", [PRIVATE], "unreachable", "private", id="private"),
+        pytest.param("robots.txt", [PRIVATE], "unreachable", "private", id="robots-private"),
+        pytest.param("robots.txt", [TIMEOUT], "unreachable", "timeout", id="robots-silent"),
+    ],
+)
+def test_the_result_of_a_named_document(
+    name: str, answers: list[dict[str, object]], result: str, cause: str | None
+) -> None:
+    named = Candidate(url=f"{SITE}/{name}", root=f"{SITE}/{name}", found_by=FoundBy.ARGUMENT)
+    listed = Candidate(url="http://10.0.0.1/s.xml", root=named.root, found_by=FoundBy.INDEX)
+    site = SiteState(first=named)
+    for one, values in zip((named, listed), answers, strict=False):
+        site.note(one, SitemapRecord(url=one.url, root=one.root, found_by=one.found_by, **values), urls=0)
+    record = site.conclude(is_over=True, epoch=0.0)
+    summary = Summary()
+    summary.add_site(record)
+    assert (record.result, record.cause, record.complete) == (result, cause, False)
+    assert summary.site_notes.first == [f"{named.root}: {record.in_words()}"]  # so the last lines have the reason

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from sitemap_harvest.discovery.candidate import Candidate
 
-Web = dict[str, "bytes | int | str | None"]
-"""The answer at each URL: a body, a status without one, or the URL that the URL redirects to; ``None``: no answer.
-All others are a 404."""
+Web = dict[str, "bytes | int | str | NotFetched | None"]
+"""The answer at each URL: a body, a status without one, the URL that the URL redirects to, or why it is not requested;
+``None``: no answer. All others are a 404."""
 _REFUSED = NotFetched(Outcome.FAILED, "the connection was refused", Cause.REFUSED)
 
 
@@ -117,8 +117,9 @@ def harvest(
             continue
         result.requests.append(step.candidate.url)
         candidate, transfer = step.candidate, Transfer(time.time(), 0.0)
-        if web.get(candidate.url, 404) is None:
-            output = loop.failed(_REFUSED, candidate, transfer, url=candidate.url)
+        answer = _REFUSED if (given := web.get(candidate.url, 404)) is None else given
+        if isinstance(answer, NotFetched):
+            output = loop.failed(answer, candidate, transfer, url=candidate.url)
         else:
             output = loop.answered(replace(respond(web, step), transfer=transfer), candidate)
         for item in output:

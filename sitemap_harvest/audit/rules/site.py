@@ -10,7 +10,7 @@ _RESULT = "(select result from runs where run = (select max(run) from runs))"
 
 
 @rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs="site",
-      unchecked=f"{UNCHECKED_IF_LEFT_OUT} and {_RESULT} = 'absent'")  # fmt: skip
+      unchecked=f"{UNCHECKED_IF_LEFT_OUT} and {_RESULT} in ('absent', 'unfinished')")  # fmt: skip
 def no_sitemap() -> str:
     """No sitemap was found, or none could be read.
 
