@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.audit.dataset import Dataset
 from sitemap_harvest.audit.explanation import is_validated_only
 from sitemap_harvest.audit.facts import facts_of
-from sitemap_harvest.audit.problems import MAY_BE_LISTED, PROBLEMS, places, problem_in_words
+from sitemap_harvest.audit.problems import PROBLEMS, UNCHECKED_IF_UNREAD, places, problem_in_words
 from sitemap_harvest.audit.rule import MAX_TEXT_CHARS, NEEDS, RULES, MostFrequent, RuleOptions, shortened
 from sitemap_harvest.audit.trust import lastmod_trust
 from sitemap_harvest.diff.documents import unread_documents
@@ -101,8 +101,10 @@ class Audit:
         self.checked: list[str] = []
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
         self._not_checked: list[NotChecked] = []
-        self._urls = self._documents = self._not_requested = 0
-        self._has_read = self._is_partial = False
+        self._urls = self._documents = 0
+        self._has_read = False
+        self._may_be_listed: list[str] = []
+        """Why what seems to be missing may be listed; empty if all documents were read."""
         self._coverage: tuple[int | None, int | None] = (None, None)
         self._dataset: Dataset | None = None
         self._with_facts = with_facts
@@ -113,6 +115,8 @@ class Audit:
         """See :class:`SiteAudit`; known once all findings were read."""
         self.unread: Sequence[StaleSitemap] = ()
         """The documents that the run did not read completely, once all findings were read."""
+        self.left_out: Sequence[str] = ()
+        """The other documents that the site lists, but that the run did not request, by URL; known likewise."""
         self.facts: SiteFacts | None = None
         """The facts of the site, once all findings were read."""
 
@@ -143,8 +147,8 @@ class Audit:
             self._documents = dataset.rows("select count(*) from sitemaps")[0][0]
             self.unread = unread_documents(self._snapshot)
             self._has_read = bool(dataset.rows(_HAS_READ))
-            self._is_partial = bool(dataset.rows("from unread_documents limit 1"))
-            self._not_requested = self._count_not_requested(dataset)
+            self._may_be_listed = [reason for (reason,) in dataset.rows(UNCHECKED_IF_UNREAD)]
+            self.left_out = self._left_out(dataset)
             missing = self._missing(dataset)
             self._coverage = next(iter(dataset.rows("select listed, exported from coverage")), (None, None))
             for rule in self._rules:
@@ -217,7 +221,7 @@ class Audit:
             urls=self._urls,
             sitemaps=self._documents,
             unread=len(self.unread),
-            not_requested=self._not_requested,
+            not_requested=len(self.left_out),
             pending=self.run.changes.get("pending", 0),
             sampled_pages=probe.get("sample"),
             probed_pages=pages[0] if probe else None,
@@ -237,12 +241,12 @@ class Audit:
             not_checked=tuple(self._not_checked),
         )
 
-    def _count_not_requested(self, dataset: Dataset) -> int:
-        """Return the number of documents that the run left out, without those that :attr:`unread` has."""
+    def _left_out(self, dataset: Dataset) -> list[str]:
+        """Return the documents that the run left out, without those that :attr:`unread` has."""
         left_out = dataset.rows(
             "select url from unread_documents where is_left_out and outcome in ('skipped', 'out-of-scope')"
         )
-        return len({url for (url,) in left_out} - {one.url for one in self.unread})
+        return sorted({url for (url,) in left_out} - {one.url for one in self.unread})
 
     def _missing(self, dataset: Dataset) -> dict[str, str]:
         """Return the keys of :data:`NEEDS` that *dataset* lacks, each with the reason why rules are not checked."""
@@ -282,8 +286,8 @@ class Audit:
             unchecked = [] if rule.unchecked is None else [text for (text,) in dataset.rows(rule.unchecked)]
         except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
             return [], [f"the rule failed: {error}"]
-        if found and rule.needs_all and self._is_partial:
-            return [], [MAY_BE_LISTED]
+        if found and rule.needs_all and self._may_be_listed:
+            return [], self._may_be_listed
         if not (found or unchecked or self._has_read):
             return [], [_NOTHING_READ]
         return found, unchecked

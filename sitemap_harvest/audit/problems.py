@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sitemap_harvest.audit.rule import shortened
 from sitemap_harvest.model import CATALOGUE, READ_SEPARATELY
+from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 
 _MAX_EXCERPT_CHARS = 80
 
@@ -25,10 +26,13 @@ NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
 _READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in ('read', 'unchanged', 'absent')"
 _IS_REDIRECT = f"coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)"
+_IS_UNLISTED = f"""
+    (coalesce(reason, '') = '{NOT_ASKED_FOR}' and parent is not null and key not in (select key from children))
+"""  # noqa: S608 - nothing led to it, so the run has not left it out
 UNREAD_DOCUMENTS = f"""
     with unread as (
         select url, parent, kind, outcome, found_by, case outcome
-                when 'skipped' then not {_IS_REDIRECT}
+                when 'skipped' then not ({_IS_REDIRECT} or {_IS_UNLISTED})
                 else outcome in ('out-of-scope', 'over-limit', 'interrupted') end as is_left_out
         from sitemaps
         where (outcome in ('partial', 'failed', 'blocked', 'over-limit', 'interrupted', 'too-large')
@@ -53,10 +57,13 @@ UNREAD_DOCUMENTS = f"""
 ``is_left_out``: because of the arguments and limits of the run, rather than because of the site.
 """
 MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
-UNCHECKED_IF_UNREAD = f"select '{MAY_BE_LISTED}' where exists (from unread_documents)"
+LEFT_OUT_MAY_LIST = "a document that the run did not request may list what seems to be missing"
+UNCHECKED_IF_UNREAD = f"""
+    select if(bool_or(is_left_out), '{LEFT_OUT_MAY_LIST}', '{MAY_BE_LISTED}') from unread_documents having count(*) > 0
+"""  # noqa: S608 - our own texts
 LEAVES_OUT = "exists (from unread_documents where is_left_out)"
 """The condition that the run left out documents: so what they list seems to be missing, though nothing is wrong."""
-UNCHECKED_IF_LEFT_OUT = f"select '{MAY_BE_LISTED}' where {LEAVES_OUT}"
+UNCHECKED_IF_LEFT_OUT = f"select '{LEFT_OUT_MAY_LIST}' where {LEAVES_OUT}"
 UNREAD_NAMES = """
     select 'robots.txt or an index was not read completely' from unread_documents
     where kind = 'index' or (parent is null and ends_with(url, '/robots.txt'))

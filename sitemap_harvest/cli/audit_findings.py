@@ -14,16 +14,18 @@ from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, counted
 from sitemap_harvest.model.problem import MAX_SAMPLES
+from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.audit.crawl_export import CrawlExport
     from sitemap_harvest.audit.site_audit import RuleTotal, SiteAudit
     from sitemap_harvest.cli.audit_reports import AuditReports
     from sitemap_harvest.config.settings import HarvestSettings
-    from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust, Severity, StaleSitemap
+    from sitemap_harvest.model import AuditSummary, Batch, Finding, LastmodTrust, Severity
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
 _MOST_NAMES = 3  # in one line; the reports have all of them
@@ -49,7 +51,7 @@ def audit_sites(
     nothing: list[str] = []  # a line for each site without URLs
     summaries: list[AuditSummary] = []
     trust: list[list[LastmodTrust]] = []  # of each site: in all its dates, and in those of the worst document
-    unread: list[Sequence[StaleSitemap]] = []  # of each site
+    unread: list[Sequence[str]] = []  # lines for each site
 
     def batches() -> Iterator[Batch[Any]]:
         """Yield the findings; with ``--details``, count them, and yield the occurrences."""
@@ -69,7 +71,7 @@ def audit_sites(
             summaries.append(site.summary)
             nothing.extend(_nothing_read(site))
             trust.append(audit.trust[:2])
-            unread.append(audit.unread if opts.store else ())  # a crawl has listed them
+            unread.append(_unread(audit, is_stored=bool(opts.store)))
             reports.add(site)
 
     if opts.output:
@@ -178,22 +180,31 @@ def _row(rule: str, total: RuleTotal) -> dict[str, Any]:
     }
 
 
+def _unread(audit: Audit, *, is_stored: bool) -> list[str]:
+    """Return lines with the first documents of the site that were not read; a crawl has listed those that failed."""
+    documents = [one for one in audit.unread if is_stored or one.reason == NOT_ASKED_FOR]
+    lines = [f"Not read completely: {one.url}: {one.reason or one.outcome}" for one in documents[:_MOST_NAMES]]
+    if more := len(documents[_MOST_NAMES:]):
+        lines.append(f"Not read completely: {counted(more, 'other document')} of {audit.summary().site}")
+    if left_out := audit.left_out:
+        others = f" and {counted(len(left_out) - _MOST_NAMES, 'other document')}" if left_out[_MOST_NAMES:] else ""
+        lines.append(f"Not requested: {', '.join(left_out[:_MOST_NAMES])}{others}")
+    return lines
+
+
 def _lines(
     summaries: Sequence[AuditSummary],
-    unread: Sequence[Sequence[StaleSitemap]],
+    unread: Sequence[Sequence[str]],
     trust: Sequence[Sequence[LastmodTrust]],
     details: Sequence[str],
 ) -> Iterator[str]:
-    """Yield the result of each site, with its *unread* documents and the *trust* in its dates; and unchecked rules.
+    """Yield the result of each site, its lines about *unread* documents, and the *trust* in its dates; unchecked rules.
 
     With *details*, only those of the unchecked rules, each by its name: they have no rows.
     """
     for summary, documents, scores in zip(summaries, unread, trust, strict=True):
         yield summary.in_words()
-        for one in documents[:_MOST_NAMES]:
-            yield f"Not read completely: {one.url}: {one.reason or one.outcome}"
-        if len(documents) > _MOST_NAMES:
-            yield f"Not read completely: {counted(len(documents) - _MOST_NAMES, 'other document')} of {summary.site}"
+        yield from documents
         yield from (one.in_words() for one in scores if one is scores[0] or one.score < scores[0].score)
     not_checked: dict[tuple[str, str], tuple[dict[str, None], list[str]]] = {}  # rules and sites
     for summary in summaries:

@@ -213,6 +213,30 @@ def test_the_audit_of_a_store_names_the_first_documents_that_were_not_read(tmp_p
     ]
 
 
+def test_the_first_documents_that_were_left_out_are_named(tmp_path: Path) -> None:
+    names = [f"{SITE}/{name}.xml" for name in "abcde"]
+    web: Web = {f"{SITE}/robots.txt": "".join(f"Sitemap: {name}\n" for name in names).encode()}
+    web |= dict.fromkeys(names, SITEMAP.encode())
+    audit_of_web(tmp_path / "s", web, rules=[], site=SITE, skip="[a-d].xml")
+    run = command("audit", cwd=tmp_path)
+    assert [line for line in run.stdout.splitlines() if line.startswith("Not re")] == [
+        f"Not requested: {names[0]}, {names[1]}, {names[2]} and 1 other document"
+    ]
+
+
+def test_a_sitemap_that_nothing_lists_any_more_is_named(tmp_path: Path) -> None:
+    public = tmp_path / "public"
+    public.mkdir()
+    (public / "a.xml").write_text(SITEMAP)
+    (public / "b.xml").write_text(SITEMAP)
+    for names in ("abc", "ac"):  # c.xml, which does not exist, may list b.xml
+        (public / "robots.txt").write_text("".join(f"Sitemap: {SITE}/{name}.xml\n" for name in names))
+        run = forked.scrapy("harvest", "audit", SITE, "-a", "root=public", "-a", "store=s", cwd=tmp_path)
+    assert [line for line in run.stdout.splitlines() if line.startswith("Not re")] == [
+        f"Not read completely: {SITE}/b.xml: not requested in this run"
+    ]
+
+
 def test_rules_are_listed_with_the_settings(tmp_path: Path) -> None:
     given = json.dumps({"sitemap/*": "off", "sitemap/slow": {"seconds": 9}})
     run = forked.scrapy("harvest", "audit", "--list-rules", "-s", f"SITEMAP_HARVEST_AUDIT={given}", cwd=tmp_path)
