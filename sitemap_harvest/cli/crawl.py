@@ -50,6 +50,7 @@ EPILOG = "\n".join(
         *(f"  {outcome.exit_code:<18} {outcome.meaning}" for outcome in RunOutcome),
     ]
 )
+_LOGGERS_OF_EACH_DOCUMENT = ("scrapy.core.engine", "scrapy.core.scraper")
 _LOGGERS_OF_SET_UP = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 
 
@@ -110,6 +111,7 @@ def crawl(
 
     def remember() -> None:
         opened.append(run := harvest_of(crawler))
+        _set_levels(settings)
         if is_plain and (handler := _shown_log()) is not None:
             handler.addFilter(partial(_is_no_refusal, run))
         # The table has the summary, but programs that read the log expect it there.
@@ -174,6 +176,12 @@ def _set_up_log(opts: argparse.Namespace, settings: Settings) -> bool:
     for name in _LOGGERS_OF_SET_UP:
         logging.getLogger(name).disabled = True  # Scrapy's log set-up would reset a level
     return is_terminal
+
+
+def _set_levels(settings: Settings) -> None:
+    """Let Scrapy create no log records for each document that all handlers would drop."""
+    for name in _LOGGERS_OF_EACH_DOCUMENT:
+        logging.getLogger(name).setLevel(settings["LOG_LEVEL"])
 
 
 def _shown_log() -> logging.Handler | None:
