@@ -23,7 +23,7 @@ _NOT_READ = -1
 _TRUE = pa.scalar(True, pa.bool_())  # noqa: FBT003 - a value of a column
 _DATE_CHARS, _LEAST_TIME_CHARS = len("2025-03-09"), len("2025-03-09T14:30:00Z")
 _AT_T, _AT_COLON, _AT_POINT = 10, 16, 19  # columns
-_ONE, _TWO, _T, _COLON, _POINT, _UTC = b"12T:.Z"
+_POINT = b"."[0]
 _READABLE = (  # what is read of these forms; a day that a month lacks, or may lack, is left
     r"^[12]\d{3}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
     r"(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$"
@@ -90,29 +90,24 @@ def _usual_dates(texts: pa.StringArray) -> tuple[npt.NDArray[np.int64], npt.NDAr
 
 def _dates_of_length(texts: pa.StringArray, length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int8]]:
     """Return the same of *texts* that have *length* bytes each. Arrow reads them, and several other forms."""
-    characters = _characters(texts, length)
-    is_usual = (characters[:, 0] == _ONE) | (characters[:, 0] == _TWO)  # other years could exceed the range of Python
-    kind, precisions = pa.timestamp("us"), np.full(len(texts), _DAY, np.int8)
+    rows, start = len(texts), int(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset])
+    data = bytes(memoryview(texts.buffers()[2])[start : start + rows * length])
+    is_usual = not data[::length].strip(b"12")  # other years could exceed the range of Python
+    kind, precisions = pa.timestamp("us"), np.full(rows, _DAY, np.int8)
     if length >= _LEAST_TIME_CHARS:
-        is_usual &= (characters[:, _AT_T] == _T) & (characters[:, _AT_COLON] == _COLON)
-        is_usual &= (characters[:, -1] == _UTC) | (characters[:, -3] == _COLON)
-        kind = INSTANT
-        precisions[:] = np.where(characters[:, _AT_POINT] == _POINT, _FRACTION, _SECOND)
-    if is_usual.all():
+        kind, colons = INSTANT, b":" * rows
+        is_usual &= data[_AT_T::length] == b"T" * rows and data[_AT_COLON::length] == colons
+        is_usual &= data[length - 1 :: length] == b"Z" * rows or data[length - 3 :: length] == colons
+        precisions[:] = np.where(np.frombuffer(data[_AT_POINT::length], np.uint8) == _POINT, _FRACTION, _SECOND)
+    if is_usual:
         with suppress(pa.ArrowInvalid):
             return texts.cast(kind).view(pa.int64()).to_numpy(), precisions
     is_readable = pc.match_substring_regex(texts, _READABLE)
-    rows = is_readable.to_numpy(zero_copy_only=False)
-    micros = np.zeros(len(texts), np.int64)
-    micros[rows] = texts.filter(is_readable).cast(kind).view(pa.int64()).to_numpy()
-    precisions[~rows] = _NOT_READ
+    is_read = is_readable.to_numpy(zero_copy_only=False)
+    micros = np.zeros(rows, np.int64)
+    micros[is_read] = texts.filter(is_readable).cast(kind).view(pa.int64()).to_numpy()
+    precisions[~is_read] = _NOT_READ
     return micros, precisions
-
-
-def _characters(texts: pa.StringArray, length: int) -> npt.NDArray[np.uint8]:
-    """Return the bytes of *texts*, which have *length* each: a row for each."""
-    start = int(np.frombuffer(texts.buffers()[1], np.int32)[texts.offset])
-    return np.frombuffer(texts.buffers()[2], np.uint8, len(texts) * length, start).reshape(-1, length)
 
 
 def _one_by_one(texts: pa.StringArray, mask: pa.BooleanArray, read: DateColumns) -> DateColumns:

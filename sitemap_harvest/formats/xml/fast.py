@@ -120,12 +120,13 @@ class FastReader:
         """
         shown, origin = data, None
         marks = self._marks(shown)
-        follows = np.frombuffer(data, np.uint8)[np.minimum(marks + 1, len(data) - 1)]
-        if (follows == _EXCLAMATION_MARK).any():
-            if (follows == _QUESTION_MARK).any():
-                raise NotExplained  # either may be inside the other
-            shown, origin = _without_hidden(data)
-            marks = self._marks(shown)
+        if b"!" in data:
+            follows = np.frombuffer(data, np.uint8)[np.minimum(marks + 1, len(data) - 1)]
+            if (follows == _EXCLAMATION_MARK).any():
+                if (follows == _QUESTION_MARK).any():
+                    raise NotExplained  # either may be inside the other
+                shown, origin = _without_hidden(data)
+                marks = self._marks(shown)
         if (b"]" in shown and b"]]>" in shown) or not shown.startswith(self.start_tag):
             raise NotExplained
         _check_encoding(shown)
@@ -134,12 +135,12 @@ class FastReader:
         plain = _Plain(shown, groups, len(starts))
         if plain.odd.any():  # because of their values
             plain = _Plain(shown, [group.without(plain.odd) for group in groups], len(starts))
-        odd = np.flatnonzero(~plain.has)
-        if len(odd) and len(compared.find(marks, self.end_tag)) != len(starts):
-            raise NotExplained  # some of them are not whole
-        texts = {"position": pa.array(np.flatnonzero(plain.has) + (before + 1)), **plain.texts}
-        if not len(odd):
+        texts = {"position": pa.array(plain.entries + (before + 1)), **plain.texts}
+        if len(plain.entries) == len(starts):
             return Chunk(len(starts), texts, [])
+        if len(compared.find(marks, self.end_tag)) != len(starts):
+            raise NotExplained  # some of them are not whole
+        odd = np.setdiff1d(np.arange(len(starts)), plain.entries, assume_unique=True)
         ends = np.append(starts[1:], len(shown))
         if origin is not None:
             starts, ends = origin(starts), origin(ends)
@@ -268,17 +269,15 @@ class _Plain:
 
     def __init__(self, data: bytes, groups: list[Group], count: int) -> None:
         self._data = pa.py_buffer(data)
-        self.has = np.zeros(count, np.bool_)
-        """Which entries have values here."""
-        for group in groups:
-            self.has[group.entries] = True
+        self.entries = np.sort(np.concatenate([np.empty(0, np.intp), *(group.entries for group in groups)]))
+        """Indexes of the entries that have values here, ascending."""
         self.odd = np.zeros(count, np.bool_)
         """Which of these must be read by the strict parser instead."""
-        self._entries = np.flatnonzero(self.has)
-        row = np.cumsum(self.has) - 1  # by entry
-        self._groups = [(group, row[group.entries] if len(groups) > 1 else slice(None)) for group in groups]
+        is_only = len(groups) == 1
+        rows = [slice(None) if is_only else np.searchsorted(self.entries, group.entries) for group in groups]
+        self._groups = list(zip(groups, rows, strict=True))
         self.texts: Texts = {}
-        if not len(self._entries):
+        if not len(self.entries):
             return
         self.texts |= self._fields()
         for column in dict.fromkeys(column for group in groups for column in group.template.records):
@@ -286,7 +285,7 @@ class _Plain:
 
     def _fields(self) -> Texts:
         """Return the columns of the fields that an entry has."""
-        rows = len(self._entries)
+        rows = len(self.entries)
         bounds = np.zeros((2, len(FIELDS), rows), np.intp)
         for group, at in self._groups:
             for number, name in enumerate(FIELDS):
@@ -299,12 +298,12 @@ class _Plain:
         if lowest <= _SPACE or highest > _LAST_ASCII:
             self._check_locs(found["loc"])
             return {name: column if name == "loc" else trimmed(column) for name, column in found.items()}
-        self.odd[self._entries] = _lengths(found["loc"]) == 0
+        self.odd[self.entries] = _lengths(found["loc"]) == 0
         return found
 
     def _records(self, column: str) -> pa.ListArray:
         """Return the lists of records of *column*."""
-        sizes = np.zeros(len(self._entries), np.intp)
+        sizes = np.zeros(len(self.entries), np.intp)
         for group, rows in self._groups:
             sizes[rows] = group.template.records[column]
         first = np.cumsum(sizes) - sizes
@@ -324,7 +323,7 @@ class _Plain:
             if column != "alternates":
                 values = trimmed(values)
             elif _byte_range(values)[0] < _SPACE:
-                self._mark_odd(values, "[\t\n]", np.repeat(self._entries, sizes))  # in an attribute these become spaces
+                self._mark_odd(values, "[\t\n]", np.repeat(self.entries, sizes))  # in an attribute these become spaces
             fields.append(values)
         values = pa.StructArray.from_arrays(fields, fields=list(kind.value_type))
         offsets = pa.array(np.append(first, total), pa.int32())
@@ -337,8 +336,8 @@ class _Plain:
 
     def _check_locs(self, locs: pa.StringArray) -> None:
         """Mark the entries whose loc is empty, or contains several URLs, as odd."""
-        self._mark_odd(locs, _TWO_URLS, self._entries)
-        self.odd[self._entries] |= _lengths(trimmed(locs)) == 0
+        self._mark_odd(locs, _TWO_URLS, self.entries)
+        self.odd[self.entries] |= _lengths(trimmed(locs)) == 0
 
     def _mark_odd(self, texts: pa.StringArray, pattern: str, entries: Numbers) -> None:
         """Mark those of *entries* as odd whose text matches *pattern* (RE2)."""

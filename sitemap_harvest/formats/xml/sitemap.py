@@ -8,6 +8,7 @@ parser the rest.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +36,7 @@ _PROLOG = re.compile(
     <((?:[A-Za-z_][\w.-]*:)?)urlset(?:\s[^<>&]*+)?(?<!/)>(?:[ \t\r\n]++|<!--[^-]*+(?:-[^-]++)*+-->)*+(?=<\1url>)""",
     re.VERBOSE,
 )
+_MAX_SHARED_BYTES = 2048
 _DECLARATION = re.compile(rb"<\?xml\s[^<>?]*+\?>")
 _NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")
 _XML_WHITESPACE = b" \t\r\n"  # Python's white space includes more than XML's
@@ -180,15 +182,20 @@ def _prolog(data: bytes) -> _Prolog | None:
     """Return everything before the first entry; ``None`` if the fast path does not support the document."""
     if not (match := _PROLOG.match(data)):
         return None
-    prefix = match[1].decode()
+    read = _read_prolog if len(match[0]) <= _MAX_SHARED_BYTES else _read_prolog.__wrapped__
+    return read(match[0], match[1].decode())
+
+
+@lru_cache(maxsize=32)  # documents of a site share it
+def _read_prolog(data: bytes, prefix: str) -> _Prolog | None:
     end_tag = f"</{prefix}urlset>".encode()
     try:
-        root = etree.fromstring(match[0] + end_tag)
+        root = etree.fromstring(data + end_tag)
     except etree.XMLSyntaxError:
         return None
     if (own := root.nsmap.get(prefix[:-1] or None)) and not _NAMESPACE.match(own):
         return None
-    return _Prolog(match[0], prefix, end_tag, root.nsmap)
+    return _Prolog(data, prefix, end_tag, root.nsmap)
 
 
 def _with_plain_line_ends(data: bytes) -> bytes:

@@ -123,17 +123,18 @@ class Bytes:
         return np.asarray(likely[np.broadcast_to(self.equal(inside[likely], pattern), len(likely))])
 
     def equal(self, positions: Numbers, pattern: bytes) -> npt.NDArray[np.bool_] | bool:
-        """Return at which of *positions* the data has *pattern*; ``True`` for all."""
+        """Return at which of *positions*, which are ascending, the data has *pattern*; ``True`` for all."""
         size = len(pattern)
         if (view := self._views.get(size)) is None:
             rows = max(0, len(self._data) - size + 1)
             view = self._views[size] = np.ndarray((rows,), f"V{size}", self._data, 0, (1,))
-        if (is_inside := positions < len(view)).all():
+        if not len(positions) or positions[-1] < len(view):
             found = view[positions]
             if found.tobytes() == pattern * len(positions):
                 return True
             codes = found.view(np.uint8).reshape(-1, size)
             return np.asarray((codes == np.frombuffer(pattern, np.uint8)).all(axis=1))
+        is_inside = positions < len(view)
         is_inside[is_inside] = self.equal(positions[is_inside], pattern)
         return is_inside
 
