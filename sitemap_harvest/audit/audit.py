@@ -96,7 +96,10 @@ class Audit:
         self._rules = RULES.values() if rules is None else rules
         self._pages = pages
         self._counts: Counter[Severity] = Counter()
-        self._tripped: dict[str, None] = {}
+        self.found: Counter[str] = Counter()
+        """Occurrences in the findings that were read, by rule."""
+        self.written: Counter[str] = Counter()
+        """Occurrences that :meth:`occurrences` has yielded, by rule."""
         self.run = snapshot.run
         self.checked: list[str] = []
         """IDs of the rules that were evaluated, and of the problem codes, once all findings were read."""
@@ -200,6 +203,7 @@ class Audit:
         """):  # noqa: S608 - the queries of rules are trusted
             columns = {one: pa.repeat(value, len(batch)) for one, value in facts.items()}
             columns |= {one: batch[one].cast(schema.field(one).type) for one in batch.schema.names}
+            self.written[name] += pc.sum(columns["count"]).as_py() or 0
             arrays = [columns[one] for one in schema.names]
             yield OccurrenceBatch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
@@ -236,8 +240,8 @@ class Audit:
             errors=self._counts[Severity.ERROR],
             warnings=self._counts[Severity.WARNING],
             notices=self._counts[Severity.NOTICE],
-            rules=tuple(self._tripped),
-            passed=len({*self.checked} - self._tripped.keys() - (CATALOGUE.keys() - RULES.keys())),
+            rules=tuple(self.found),
+            passed=len({*self.checked} - self.found.keys() - (CATALOGUE.keys() - RULES.keys())),
             not_checked=tuple(self._not_checked),
         )
 
@@ -267,7 +271,7 @@ class Audit:
 
     def _counted(self, finding: Finding) -> Finding:
         self._counts[finding.severity] += 1
-        self._tripped[finding.rule] = None
+        self.found[finding.rule] += finding.count
         return finding
 
     def _option(self, name: str) -> RuleOptions:

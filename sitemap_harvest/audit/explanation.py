@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.audit.rule import NEEDS, RULES
 from sitemap_harvest.model import CATALOGUE, Severity
+from sitemap_harvest.model.problem import MAX_SAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sitemap_harvest.audit.rule import AuditRule
     from sitemap_harvest.model import Finding, FindingSample
@@ -54,6 +55,21 @@ def all_rules() -> tuple[str, ...]:
 def is_validated_only(rule: str) -> bool:
     """Return whether *rule* is a problem code that only ``sitemap-harvest validate`` checks, and no audit."""
     return rule.startswith("protocol/") and rule not in RULES
+
+
+def gaps_in_words(details: Sequence[str], known: Mapping[str, int], found: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each rule of *details* with more occurrences *found* than *known*, and for those never checked.
+
+    *known* and *found* are numbers of occurrences, by rule.
+    """
+    for rule in details:
+        if known.get(rule, 0) < (count := found.get(rule, 0)):
+            yield (
+                f"{rule}: {known.get(rule, 0):,} of {count:,} occurrences are known: "
+                f"of each problem, a document has only the first {MAX_SAMPLES}"
+            )
+    if never := [rule for rule in details if is_validated_only(rule)]:
+        yield f"Not checked, because only sitemap-harvest validate does: {', '.join(never)}"
 
 
 def as_markdown(text: str) -> str:

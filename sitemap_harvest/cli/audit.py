@@ -166,6 +166,10 @@ def _probe_stored(
 def _show_rules(opts: argparse.Namespace, options: HarvestSettings) -> RunOutcome:
     from sitemap_harvest.cli.audit_rules import explain_rules, list_rules
 
+    if opts.output or opts.reports:
+        message = f"-O {opts.output}: " if opts.output else f"--report {opts.reports[0]}: "
+        message += "--list-rules and --explain print to standard output, and write no file"
+        raise ArgumentError("-O", opts.output, "not given", message=message)
     if opts.targets:
         message = (
             f"TARGET {opts.targets[0]!r}: --list-rules and --explain audit nothing; "

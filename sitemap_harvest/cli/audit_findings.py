@@ -7,18 +7,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, counted
-from sitemap_harvest.model.problem import MAX_SAMPLES
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.audit.crawl_export import CrawlExport
@@ -44,6 +42,7 @@ def audit_sites(
     Return the outcome, and whether all of them have URLs.
     """
     from sitemap_harvest.audit.audit import Audit  # DuckDB takes 0.1 seconds to load
+    from sitemap_harvest.audit.explanation import gaps_in_words
     from sitemap_harvest.audit.site_audit import SiteAudit
 
     rules: dict[str, RuleTotal] = {}
@@ -66,7 +65,8 @@ def audit_sites(
                 while some := FindingBatch.of(islice(findings, MAX_ROWS)):
                     if not opts.details:
                         yield some
-                yield from _counted_rows(audit.occurrences(opts.details), known)
+                yield from audit.occurrences(opts.details)
+                known.update(audit.written)
             _use_baseline(opts.baseline, site, snapshot, history)
             summaries.append(site.summary)
             nothing.extend(_nothing_read(site))
@@ -84,7 +84,8 @@ def audit_sites(
         found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))
         rows = pa.Table.from_pylist([_row(*one) for one in found])
         output.show(rows, whole=["severity", "rule"], optional=["documents", "in"], has_separators=True)
-    for line in [*_lines(summaries, unread, trust, opts.details), *_unknown(rules, known, opts.details), *nothing]:
+    gaps = gaps_in_words(opts.details, known, {rule: total.count for rule, total in rules.items()})
+    for line in [*_lines(summaries, unread, trust, opts.details), *gaps, *nothing]:
         write_line(line)
     if rules and not (opts.output or reports):
         output.say("The findings were not saved. To save each with its samples, add -O findings.jsonl")
@@ -136,28 +137,6 @@ def _counted(finding: Finding, rules: dict[str, RuleTotal]) -> Finding:
 
     rules.setdefault(finding.rule, RuleTotal(first=finding)).add(finding)
     return finding
-
-
-def _counted_rows(batches: Iterable[OccurrenceBatch], known: Counter[str]) -> Iterator[OccurrenceBatch]:
-    """Yield *batches*, each of one rule, counted in *known*."""
-    for batch in batches:
-        if len(batch):
-            known[batch["rule"][0].as_py()] += pc.sum(batch["count"]).as_py()
-        yield batch
-
-
-def _unknown(rules: Mapping[str, RuleTotal], known: Mapping[str, int], details: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each rule of *details* with occurrences that are not *known*, and for those never checked."""
-    from sitemap_harvest.audit.explanation import is_validated_only
-
-    for rule in details:
-        if rule in rules and known[rule] < (count := rules[rule].count):
-            yield (
-                f"{rule}: {known[rule]:,} of {count:,} occurrences are known: "
-                f"of each problem, a document has only the first {MAX_SAMPLES}"
-            )
-    if never := [rule for rule in details if is_validated_only(rule)]:
-        yield f"Not checked, because only sitemap-harvest validate does: {', '.join(never)}"
 
 
 def _nothing_read(site: SiteAudit) -> Iterator[str]:

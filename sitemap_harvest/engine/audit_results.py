@@ -14,7 +14,7 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import FindingBatch, TrustBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from sitemap_harvest.audit.audit import Audit
     from sitemap_harvest.engine.probe import Probe
@@ -110,15 +110,22 @@ class AuditResults:
 
     def _findings(self, audit: Audit) -> Iterator[Any]:
         """Yield the findings or occurrences, and the summary of *audit*. Raises :exc:`StoreError`."""
+        details = check_details(self._config.details)
         with audit:
             findings = audit.findings()
             while some := list(islice(findings, _FINDINGS_TOGETHER)):
                 if "findings" in self._config.emit:
                     yield from self._as_wanted(FindingBatch.of(some))
                 yield PAUSE
-            for batch in audit.occurrences(check_details(self._config.details)):
+            for batch in audit.occurrences(details):
                 yield from self._as_wanted(batch)
                 yield PAUSE
+        yield from self._summarized(audit, details)
+
+    def _summarized(self, audit: Audit, details: Sequence[str]) -> Iterator[Any]:
+        """Yield the summary of *audit*, and log it."""
+        from sitemap_harvest.audit.explanation import gaps_in_words  # few runs need the rules
+
         summary = audit.summary()
         counts = {name: getattr(summary, name) for name in ("errors", "warnings", "notices")}
         for name, count in counts.items():
@@ -128,6 +135,8 @@ class AuditResults:
             logger.info("%s", one.in_words())
         for reason, rules in summary.not_checked_by_reason.items():
             logger.info("Not checked, because %s: %s", reason, ", ".join(rules))
+        for line in gaps_in_words(details, audit.written, audit.found):
+            logger.info("%s", line)
         for reason, rules in summary.partly_checked_by_reason.items():
             logger.info("Checked only in part, because %s: %s", reason, ", ".join(rules))
         if "audits" in self._config.emit:

@@ -8,6 +8,7 @@ import pytest
 
 from sitemap_harvest.audit import RuleOptions
 from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.audit.explanation import gaps_in_words
 from sitemap_harvest.config.arguments import check_details
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.model import Occurrence, Problem, Sample, Severity
@@ -75,6 +76,8 @@ def test_a_problem_code_has_the_samples_of_the_documents(tmp_path: Path) -> None
         Occurrence(**facts, line=9),
     ]
     assert [one.loc for one in finding.samples] == [f"{SITE}/a", None, None]
+    words = "loc/relative: 3 of 7 occurrences are known: of each problem, a document has only the first 5"
+    assert [*gaps_in_words(["loc/relative", "loc/empty"], audit.written, audit.found)] == [words]
 
 
 def test_a_problem_without_samples_is_a_row(tmp_path: Path) -> None:

@@ -322,6 +322,13 @@ def test_no_target_is_ignored_beside_rules(options: list[str], tmp_path: Path) -
     assert "TARGET 'loc/empty': --list-rules and --explain audit nothing; to explain several rules, " in run.stderr
 
 
+def test_rules_are_not_written_to_a_file(tmp_path: Path) -> None:
+    for options in (["-O", "f.csv"], ["--report", "f.html"]):
+        run = forked.scrapy("harvest", "audit", "--list-rules", *options, cwd=tmp_path)
+        assert (run.returncode, run.stdout, [*tmp_path.iterdir()]) == (2, "", [])
+        assert f"{' '.join(options)}: --list-rules and --explain print to standard output, and write no" in run.stderr
+
+
 def test_all_sites_of_a_store_are_audited(folder: Path) -> None:
     run = command("audit", "-O", "-:jsonl", cwd=folder)
     assert (run.returncode, rules(run.stdout)) == (0, [("warning", "url/fragment")])

@@ -59,7 +59,9 @@ def test_findings_of_a_site_with_a_history(serve, crawl, tmp_path):
 
 def test_details_are_emitted_in_place_of_findings(serve, crawl, tmp_path):
     site = serve(SITE)
-    run = crawl(spider="audit", site=site.url, details="url/fragment", feeds=feed(tmp_path, "rows", "Occurrence"))
+    details = "url/fragment,protocol/namespace"
+    run = crawl(spider="audit", site=site.url, details=details, feeds=feed(tmp_path, "rows", "Occurrence"))
+    assert "Not checked, because only sitemap-harvest validate does: protocol/namespace\n" in run.log
     (row,) = lines(tmp_path / "rows.jsonl")
     assert (row["rule"], row["loc"], row["position"]) == ("url/fragment", f"{site.url}/a#part", 3)
     assert run.stats["sitemap_harvest/findings/warnings"] == 3
