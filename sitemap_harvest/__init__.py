@@ -144,7 +144,9 @@ def _check_script() -> None:
     """
     script = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     stem = os.path.splitext(os.path.basename(script))[0]  # noqa: PTH119, PTH122 - pathlib takes longer to import
-    if stem in sys.stdlib_module_names and getattr(sys.modules.get(stem), "__file__", None) == script:
+    is_pythons = os.path.dirname(script) == os.path.dirname(os.__file__)  # noqa: PTH120 - such as "python -m cProfile"
+    is_imported = getattr(sys.modules.get(stem), "__file__", None) == script
+    if stem in sys.stdlib_module_names and is_imported and not is_pythons:
         from sitemap_harvest.errors import HarvestError
 
         message = f"rename {script}: it has the name of a module of Python, and a library has imported it instead"

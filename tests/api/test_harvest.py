@@ -496,6 +496,12 @@ def test_a_script_with_the_name_of_a_module_of_python_is_refused_when_a_library_
     )
 
 
+def test_a_program_of_python_that_runs_a_script_may_be_imported_by_a_library(tmp_path: Path) -> None:
+    (file := tmp_path / "own.py").write_text("import cProfile\nimport sitemap_harvest\nsitemap_harvest.harvest\n")
+    run = subprocess.run([sys.executable, "-m", "cProfile", str(file)], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 def test_settings_may_be_those_of_a_project(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "their_project.py").write_text(
         "class AddOn:\n    def update_settings(self, settings):\n        settings.set('USER_AGENT', 'his', 'addon')\n"
