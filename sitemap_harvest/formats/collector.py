@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
@@ -285,16 +285,15 @@ class Collector:
             if found["priority_text"].null_count < rows:
                 self._note("priority/unreadable", found["priority_text"].is_valid(), texts, "priority")
         if (changefreq := texts.get("changefreq")) is not None:
-            is_unknown = pc.invert(pc.is_in(changefreq, value_set=_CHANGEFREQS))
-            if is_unknown.true_count > changefreq.null_count:
-                self._note("changefreq/unknown", pc.and_(changefreq.is_valid(), is_unknown), texts, "changefreq")
+            is_known = pc.is_in(changefreq, value_set=_CHANGEFREQS)
+            if is_known.false_count > changefreq.null_count:
+                is_unknown = pc.and_(changefreq.is_valid(), pc.invert(is_known))
+                self._note("changefreq/unknown", is_unknown, texts, "changefreq")
         if urls.loc.null_count == rows:
             return
         found["sitemap"] = pa.repeat(pa.scalar(self._document, pa.string()), rows)
-        given = texts | found
-        columns_of_nulls = _columns_of_nulls().items()
-        arrays = [given[name] if name in given else nulls.slice(0, rows) for name, nulls in columns_of_nulls]
-        table = pa.RecordBatch.from_arrays(arrays, schema=UrlBatch.schema())
+        arrays = _nulls(rows) | texts | found  # in the order of the first
+        table = pa.RecordBatch.from_arrays([*arrays.values()], schema=UrlBatch.schema())
         if urls.loc.null_count:
             table = table.filter(urls.loc.is_valid())
         self._given += table.num_rows
@@ -345,3 +344,9 @@ def _columns_of_nulls() -> dict[str, pa.Array]:
     schema = UrlBatch.schema()
     nulls = {kind: pa.nulls(MAX_ROWS, kind) for kind in set(schema.types)}
     return {field.name: nulls[field.type] for field in schema}
+
+
+@lru_cache(maxsize=64)
+def _nulls(rows: int) -> dict[str, pa.Array]:
+    """Return nulls for *rows*, by column; documents of one size are usual."""
+    return {name: nulls.slice(0, rows) for name, nulls in _columns_of_nulls().items()}
