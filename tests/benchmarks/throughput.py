@@ -20,6 +20,10 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STOCK_SPIDER = """
 import scrapy
@@ -51,7 +55,9 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=20, help="sitemaps (20)")
     parser.add_argument("--urls", type=int, default=50_000, help="URLs in each (50000)")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each (3)")
-    parser.add_argument("--formats", nargs="+", default=["jsonl", "parquet"], help="feed formats (jsonl parquet)")
+    parser.add_argument(
+        "--formats", nargs="+", default=["jsonl", "parquet"], help="feed formats, or store (jsonl parquet)"
+    )
     parser.add_argument("--extensions", action="store_true", help="3 alternates and 1 image a URL")
     parser.add_argument(
         "--shape", choices=["same", "mixed"], default="same", help="whether every entry has every field"
@@ -72,7 +78,8 @@ def main() -> None:
 def generate(site: Path, port: int, options: argparse.Namespace) -> None:
     base = f"http://127.0.0.1:{port}"
     for number in range(options.files):
-        Path(site, f"sitemap-{number}.xml").write_text(sitemap(number, options), encoding="utf-8")
+        with Path(site, f"sitemap-{number}.xml").open("w", encoding="utf-8") as file:
+            file.writelines(lines(number, options))
     children = "".join(
         f"<sitemap><loc>{base}/sitemap-{number}.xml</loc></sitemap>\n" for number in range(options.files)
     )
@@ -81,13 +88,18 @@ def generate(site: Path, port: int, options: argparse.Namespace) -> None:
 
 
 def sitemap(number: int, options: argparse.Namespace) -> str:
+    return "".join(lines(number, options))
+
+
+def lines(number: int, options: argparse.Namespace) -> Iterator[str]:
     namespaces = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
     if options.extensions:
         namespaces += (
             ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
         )
-    entries = "".join(entry(number, row, options) for row in range(options.urls))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset {namespaces}>\n{entries}</urlset>\n'
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset {namespaces}>\n'
+    yield from (entry(number, row, options) for row in range(options.urls))
+    yield "</urlset>\n"
 
 
 def entry(number: int, row: int, options: argparse.Namespace) -> str:
@@ -145,10 +157,11 @@ def compare(folder: Path, port: int, options: argparse.Namespace) -> None:
     )
     for form in options.formats:
         ratios = []
-        stock_form = form if form != "parquet" else "jsonl"
+        stock_form = form if form not in {"parquet", "store"} else "jsonl"
         for number in range(1, options.rounds + 1):
             theirs = run(["scrapy", "runspider", str(stock), "-O", str(folder / f"stock.{stock_form}")], folder, urls)
-            ours = run(["sitemap_harvest", "crawl", index, "-O", str(folder / f"ours.{form}")], folder, urls)
+            output = ["--store", str(folder / f"store-{number}")] if form == "store" else ["-O", f"ours.{form}"]
+            ours = run(["sitemap_harvest", "crawl", index, *output], folder, urls)
             ratios.append(theirs[0] / ours[0])
             print(
                 f"{form} round {number}: stock ({stock_form}) {theirs[0] / urls * 1e6:6.2f} us/URL, {theirs[1]:4.0f} MB"
