@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from inspect import Parameter, Signature, signature
 from typing import Any
 
 from sitemap_harvest.api.crawl_process import packed, run_job
 from sitemap_harvest.api.result import HarvestProcessError, HarvestResult, ResultFolder
-from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_filters, check_store
+from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig, check_filters, check_names, check_store, plain
 from sitemap_harvest.config.named_targets import arguments_of, notes_on
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
@@ -20,6 +19,7 @@ from sitemap_harvest.errors import ArgumentError, HarvestError, OptionError
 logger = logging.getLogger(__name__)
 
 _CONSUMER = "consumer"
+_ARGUMENTS = {name: argument for name, argument in ARGUMENTS.items() if name != _CONSUMER}
 _EMIT = ("urls", "sitemaps", "sites")
 _TARGETS = "a text or a path, or several"
 _STORE, _CLOSING = "SITEMAP_HARVEST_STORE", "SITEMAP_HARVEST_CLOSING"
@@ -35,11 +35,11 @@ def harvest(
     """Harvest *targets*, and return the result when the run has ended.
 
     *targets*: a site, the URL of a sitemap, or a file, or several, as for the command ``crawl``. *arguments* are
-    the arguments of the spider, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and ``False`` mean
-    ``yes`` and ``no``. *settings* are settings of Scrapy and of this package; of the settings of a project
-    (``get_project_settings()``), ``FEEDS`` and ``SITEMAP_HARVEST_CLOSING`` have no effect. ``emit`` is
-    ``urls,sitemaps,sites`` unless given, and also ``changes`` with a store and ``pages`` with ``probe``; pipelines
-    then get only the URLs.
+    the arguments of the spider but ``consumer``, such as ``since="7d"`` or ``store="snapshots"``; ``True`` and
+    ``False`` are the ``yes`` and ``no`` of the arguments that take them. *settings* are settings of Scrapy and of
+    this package; of the settings of a project (``get_project_settings()``), ``FEEDS`` and
+    ``SITEMAP_HARVEST_CLOSING`` have no effect. ``emit`` is ``urls,sitemaps,sites`` unless given, and also
+    ``changes`` with a store and ``pages`` with ``probe``; pipelines then get only the URLs.
 
     The run has its own process. Its log goes to :mod:`logging`, so only warnings are shown unless you configure it.
     Exceptions such as :exc:`KeyboardInterrupt` end the run. Raises :exc:`ArgumentError` and :exc:`OptionError` for an
@@ -47,15 +47,16 @@ def harvest(
     documents and sites raise no exception: see :attr:`HarvestResult.complete` and :attr:`HarvestResult.summary`.
     """
     options = _checked_settings(settings)
+    if (consumer := arguments.pop(_CONSUMER, None)) is not None:
+        message = "argument consumer: a result is temporary, and is no delivery; use baseline, or a run with an output"
+        raise ArgumentError(_CONSUMER, consumer, "given to a run with an output", message=message)
+    check_names(arguments, _ARGUMENTS)
     given = _arguments(targets, arguments, has_store=bool(options.get(_STORE)))
     config = RunConfig.of(given)
     for note in notes_on(given, arguments):
         logger.info("%s", note)
     check_filters(config)
     check_store(config, config.store or HarvestSettings.from_settings(options).store)
-    if config.consumer is not None:
-        message = "argument consumer: a result is temporary, and is no delivery; use baseline, or a run with an output"
-        raise ArgumentError(_CONSUMER, config.consumer, "given to a run with an output", message=message)
     folder = ResultFolder()
     try:
         job = _job(given, options, config, folder)
@@ -100,7 +101,7 @@ def _job(
 def _signature() -> Signature:
     """Return the signature with the spider's arguments by name, for notebooks and ``help()``."""
     own = [one for one in signature(harvest).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    defaults = {name: argument.default for name, argument in ARGUMENTS.items() if name != _CONSUMER}
+    defaults = {name: argument.default for name, argument in _ARGUMENTS.items()}
     defaults["emit"] = ",".join(_EMIT)
     named = [Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in defaults.items()]
     return Signature([*own, *named], return_annotation="HarvestResult")
@@ -136,22 +137,11 @@ def _arguments(targets: Any, arguments: Mapping[str, Any], *, has_store: bool) -
     for target in (targets := list(targets)):
         if not isinstance(target, (str, os.PathLike)):
             raise ArgumentError("targets", target, _TARGETS)
-    given = {name: _plain(value) for name, value in arguments.items() if value is not None}
+    given = {name: plain(name, value) for name, value in arguments.items() if value is not None}
     given = arguments_of([str(os.fspath(target)) for target in targets], given)
     kinds = {"changes": has_store or "store" in given, "pages": "probe" in given}
     given.setdefault("emit", [*_EMIT, *(kind for kind, is_emitted in kinds.items() if is_emitted)])
     return given
-
-
-def _plain(value: Any) -> Any:
-    """Return *value* as it is given to ``-a``, if it is a type that only Python has."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, timedelta):
-        return f"{int(value.total_seconds())}s"
-    return value
 
 
 def _failure(code: int, log: str) -> str:

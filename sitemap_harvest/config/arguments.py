@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -30,7 +32,6 @@ from sitemap_harvest.model import (
 )
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
@@ -52,6 +53,8 @@ EMIT: dict[str, type[Batch[Any]]] = {
 _OF_AUDITS = frozenset({"findings", "occurrences", "audits", "trust"})
 _NEED_STORE = ("baseline", "consumer", "force", "resume", "feeds_only", "max_age", "at")
 YES_OR_NO = "yes|no"
+_NUMBERS = frozenset({"N", "0.0-1.0", "WHEN", "AGE"})  # numbers and text
+_TEXTS = (str, re.Pattern)
 _FUTURE = timedelta(hours=24)  # time zones are at most 14 hours ahead of UTC; the rest allows for wrong clocks
 
 
@@ -70,6 +73,13 @@ class Argument:
     """What its value is, in one word, or the words that it accepts, separated by ``|``."""
     is_list: bool = field(default=False, kw_only=True)
     """Whether it takes several values, separated by whitespace."""
+
+    def takes(self, value: Any) -> bool:
+        """Whether *value*, as :func:`plain` returns it, has a valid type: some parsers accept any object as text."""
+        if self.value in _NUMBERS:
+            return not isinstance(value, bool)
+        is_several = isinstance(value, list) and (self.is_list or self.parse is None)
+        return all(isinstance(part, _TEXTS) for part in (value if is_several else [value]))
 
 
 _unrecorded = partial(Argument, is_recorded=False)
@@ -256,6 +266,7 @@ class RunConfig:
 
         *needs_target*: whether it is an error if they name nothing to harvest.
         """
+        arguments = {name: plain(name, value) for name, value in arguments.items()}
         parsed = _parse(arguments)
         targets = parse_targets(arguments, needs_target=needs_target)
         now = now or datetime.now(UTC)
@@ -278,6 +289,27 @@ class RunConfig:
                 if argument.is_recorded and (value := arguments.get(name, argument.default)) != argument.default
             },
         )
+
+
+def plain(name: str, value: Any) -> Any:
+    """Return *value* of the argument *name* as ``-a`` has it, if it is a type that only Python has."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(name, part) for part in value]
+    if isinstance(value, bool) and name in ARGUMENTS and ARGUMENTS[name].value == YES_OR_NO:
+        return "yes" if value else "no"
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, timedelta):
+        return f"{int(value.total_seconds())}s"
+    return value
+
+
+def check_names(arguments: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise :exc:`ArgumentError` for the first of *arguments* that is none of the *known* ones."""
+    for name, value in arguments.items():
+        if name not in known:
+            message = f"argument {name}: {there_is_no('argument', name, known)}"  # the value may be a password
+            raise ArgumentError(name, value, ", ".join(known), message=message)
 
 
 def _with_occurrences(emit: tuple[str, ...], details: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -366,10 +398,8 @@ def check_store(config: RunConfig, store: str | None) -> None:
 
 def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parsed value of each argument that has a parser; ``None`` if it is not given and has no default."""
+    check_names(arguments, ARGUMENTS)
     for name, value in arguments.items():
-        if name not in ARGUMENTS:
-            message = f"argument {name}: {there_is_no('argument', name, ARGUMENTS)}"  # the value may be a password
-            raise ArgumentError(name, value, ", ".join(ARGUMENTS), message=message)
         if any(isinstance(part, str) and not part.strip() for part in (value if isinstance(value, list) else [value])):
             message = f"argument {name} is empty; give a value, or omit the argument"
             raise ArgumentError(name, value, "a value", message=message)
@@ -381,6 +411,8 @@ def _parse(arguments: Mapping[str, Any]) -> dict[str, Any]:
             parsed[name] = argument.parse(value) if argument.parse and is_given else None
         except InvalidValueError as error:
             raise ArgumentError(name, value if error.part is None else error.part, error.accepted) from error
+        if value is not None and not argument.takes(value):
+            raise ArgumentError(name, value, f"{argument.value}: {argument.help}")
     if parsed["consumer"] is not None and parsed["baseline"] is not None:
         message = f"argument consumer={parsed['consumer']!r}: its cursor is already the baseline; omit baseline"
         raise ArgumentError("consumer", parsed["consumer"], "given without baseline", message=message)

@@ -100,10 +100,11 @@ def _baseline(value: Any) -> str:
 def _paths(value: Any) -> tuple[str, ...]:
     """Return the beginnings of paths in the form that they have in a key."""
     found = []
-    for text in map(str, _several(value, _SPACES)):
+    for part in _several(value, _SPACES):
+        text = str(part)
         is_plain = text.startswith("/") and not set(text) & set("?#") and not set(text.split("/")) & {".", ".."}
         if (key := url_key(_HOST + text) if is_plain else None) is None:
-            raise InvalidValueError(_PATHS, part=text)
+            raise InvalidValueError(_PATHS, part=part)
         found.append(key.removeprefix(_HOST))
     return tuple(found)
 

@@ -202,7 +202,10 @@ def test_values_of_python_types_are_accepted(site: Site) -> None:
             id="filter-of-an-audit",
         ),
         pytest.param("a.example", {"root": "nowhere"}, "argument root='nowhere': it must be an existing", id="folder"),
-        pytest.param("a.example", {"store": "x", "consumer": "c", "emit": "changes"}, "no delivery", id="consumer"),
+        pytest.param("a.example", {"consumer": "c"}, "no delivery", id="consumer"),
+        pytest.param("a.example", {"follow": False}, "argument follow=False: it must be REGEX: of the", id="bool"),
+        pytest.param("a.example", {"store": True}, "argument store=True: it must be FOLDER: where to", id="bool-path"),
+        pytest.param("a.example", {"scope": True}, "argument scope=True: it must be mark or strict", id="bool-word"),
     ],
 )
 def test_a_wrong_argument_is_an_error_before_anything_starts(
@@ -212,6 +215,13 @@ def test_a_wrong_argument_is_an_error_before_anything_starts(
     with pytest.raises(ArgumentError) as raised:
         harvest(targets, **arguments)
     assert message in str(raised.value)
+
+
+@pytest.mark.quick
+def test_an_unknown_argument_is_reported_with_those_of_harvest() -> None:
+    with pytest.raises(ArgumentError, match="argument consumr: unknown argument; valid arguments: site, ") as raised:
+        harvest("a.example", consumr="c")
+    assert raised.value.accepted.split(", ") == [name for name in ARGUMENTS if name != "consumer"]
 
 
 @pytest.mark.quick

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from sitemap_harvest.config.arguments import ARGUMENTS, RunConfig
+from sitemap_harvest.config.arguments import ARGUMENTS, YES_OR_NO, RunConfig
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.spiders.harvest import HarvestSpider
 from sitemap_harvest.spiders.sitemap import AuditSpider, ChangesSpider, SitemapSpider
@@ -141,6 +141,37 @@ def test_targets_separated_by_commas_are_shown_as_they_are_with_the_separator_th
 def test_an_argument_without_a_value_is_an_error(name, value):
     with pytest.raises(ArgumentError, match=f"argument {name} is empty"):
         RunConfig.of({"site": "a.example", name: value})
+
+
+_TEXT_ONLY = [name for name, one in ARGUMENTS.items() if one.value not in {"N", "0.0-1.0", "WHEN", "AGE", YES_OR_NO}]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name, one in ARGUMENTS.items() if one.value != YES_OR_NO for value in (True, False)),
+        *((name, value) for name in _TEXT_ONLY for value in (5, 0.5, b"news")),
+        ("include", [True]),
+        ("site", [5]),
+        ("follow", ["blog", "shop"]),
+        ("store", ["snapshots"]),
+    ],
+)
+def test_a_value_is_never_the_text_of_another_type(name, value):
+    made = SitemapSpider(**{"site": "a.example", name: value})
+    with pytest.raises(ArgumentError) as raised:
+        made._harvest._given.config_for(made)
+    assert str(raised.value).startswith(f"argument {name}={value!r}: it must be ")
+
+
+@pytest.mark.quick
+def test_yes_and_no_may_be_true_and_false():
+    arguments = {"site": ("a.example", "b.example"), "since": "7d", "prune_index": True, "force": False, "limit": 5}
+    config = RunConfig.of(arguments)
+    assert list(config.sites) == ["https://a.example", "https://b.example"]
+    assert (config.pruned_before is None, config.force, config.limit) == (False, False, 5)
+    assert config.recorded == {"since": "7d", "prune_index": "yes", "limit": "5"}
 
 
 class Own(HarvestSpider):
