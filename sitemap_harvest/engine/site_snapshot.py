@@ -197,9 +197,9 @@ class SiteSnapshot:
         """Return candidates for documents of the last snapshot that the run has not visited and that may still exist.
 
         Documents that others list come after their listers: by then it is known whether
-        they are still listed. Documents that none lists any more come last: they may
-        redirect to a listed one. So call this again whenever all candidates are done,
-        until it returns none. With ``feeds_only`` only feeds are returned.
+        they are still listed; if not, they are no candidates. So call this again
+        whenever all candidates are done, until it returns none. With ``feeds_only``
+        only feeds are returned.
         """
         gone = self._gone(is_visited)
         waiting = {
@@ -215,7 +215,7 @@ class SiteSnapshot:
         later = frozenset().union(*(lists.get(key, ()) for key in waiting))
         listed = frozenset().union(*lists.values())
         first = [key for key in waiting if key not in later]
-        found = [key for key in first if key in listed or not needs_lister(waiting[key])] or first or list(waiting)
+        found = [key for key in first or waiting if key in listed or not needs_lister(waiting[key])]
         self._recalled.update(found)
         return [
             Candidate(

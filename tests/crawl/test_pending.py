@@ -142,6 +142,21 @@ def test_a_pending_removal_is_reported_once_one_run_reads_every_sitemap(keep, se
     assert keep.locs(site) == ["/p1", "/p2", "/x"]
 
 
+def test_a_sitemap_that_nothing_lists_is_not_read_while_another_cannot_be_read(keep, serve):
+    site = serve({
+        "/robots.txt": robots("/index.xml", "/1.xml"), "/index.xml": index("/2.xml", "/3.xml"),
+        "/1.xml": urlset("/p1"), "/2.xml": DOWN, "/3.xml": urlset("/x"),
+    })  # fmt: skip
+    keep(site)
+    site.pages["/robots.txt"] = robots("/index.xml")
+    outages = [keep(site), keep(site)]
+    assert [(run.locs, run.kinds) for run in outages] == [(["/x"], {})] * 2
+    site.pages["/index.xml"] = index("/3.xml")
+    last = keep(site)
+    assert (last.locs, last.kinds) == (["/x"], {"/p1": "removed"})
+    assert last.fates == {"/robots.txt": "unchanged", "/index.xml": "read", "/3.xml": "unchanged"}
+
+
 def test_a_url_that_moves_from_one_unreadable_sitemap_to_another_is_not_removed(keep, serve):
     pages = {f"/{name}.xml": urlset(f"/{name}") for name in "abc"} | {"/a.xml": urlset("/a", "/moving")}
     site = site_of(serve, *pages, **pages)
