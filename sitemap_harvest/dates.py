@@ -45,9 +45,10 @@ _W3C = re.compile(
     r"(?:(?P<zone>[+-]\d\d:\d\d)|(?P<name>Z))?)?)?)?",
     re.ASCII,
 )
-# Year first, as in ISO 8601: 2005/3/9 14:30, 20050309T143015Z
+# Year first, as in ISO 8601: 2005/3/9 14:30, 20050309T143015Z; and as in XML Schema, but only in UTC: 2005-03-09Z
 _YEAR_FIRST = (
-    rf"(?P<year>\d{{4}})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)(?:(?:T|\s+){_TIME}(?:{_ZONE})?)?"
+    r"(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)"
+    rf"(?:(?:T|\s+){_TIME}(?:{_ZONE})?|Z|[+-]00:00)?"
 )
 _BASIC = (
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)"

@@ -291,7 +291,7 @@ CATALOGUE: Mapping[str, ProblemType] = {
         google="Invalid date",
     ),
     "lastmod/unreadable": _warning(
-        meaning="The date cannot be read without guessing.",
+        meaning="The date has none of the forms that are read.",
         cause="A local format such as 09/03/2026, an empty element, 0000-00-00, or the name of a variable.",
         consequence="The entry has no date. Search engines ignore the value, and may stop trusting the other dates.",
         fix="Write 2026-03-09 or 2026-03-09T14:00:00+01:00, or leave the element out.",

@@ -53,7 +53,7 @@ def test_the_complete_output_for_a_file(tmp_path: Path) -> None:
         f"  sitemap · 2 URLs · utf-8 · {len(BAD_DATE)} bytes · complete\n"
         "\n"
         "  warning  lastmod/unreadable\n"
-        "           The date cannot be read without guessing.\n"
+        "           The date has none of the forms that are read.\n"
         "             entry 1  yesterday\n"
         "           Fix: Write 2026-03-09 or 2026-03-09T14:00:00+01:00, or leave the element out.\n"
         "\n"
