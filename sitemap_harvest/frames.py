@@ -44,11 +44,16 @@ class ArrowData:
         """
         return _needed("polars").from_arrow(self.to_arrow(columns))
 
-    def relation(self, columns: Sequence[str] | None = None) -> Any:
-        """Return the rows, or *columns* of them, as a DuckDB relation with its own connection."""
-        import duckdb  # takes 0.1 seconds, and few need it
+    def relation(self, columns: Sequence[str] | None = None, *, connection: Any = None) -> Any:
+        """Return the rows, or *columns* of them, as a DuckDB relation.
 
-        return duckdb.connect().from_arrow(self.to_arrow(columns))
+        *connection*: that of the relation; a new one if it is ``None``. Only relations of one connection can be joined.
+        """
+        if connection is None:
+            import duckdb  # takes 0.1 seconds, and few need it
+
+            connection = duckdb.connect()
+        return connection.from_arrow(self.to_arrow(columns))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Export the rows to other libraries, without copying them."""

@@ -52,6 +52,8 @@ def test_duckdb(converted: dict[str, Any], kind: str) -> None:
     rows = converted[kind]
     assert rows.relation(["loc"]).order("loc").fetchall() == [(loc,) for loc in locs(3)]
     assert duckdb.sql("select count(*) from rows").fetchall() == [(3,)]
+    one, other = (rows.relation(["loc"], connection=duckdb).set_alias(name) for name in ("one", "other"))
+    assert len(one.join(other, "one.loc = other.loc")) == 3
 
 
 @pytest.mark.service

@@ -37,7 +37,7 @@ class FakeResult:
     def __init__(self) -> None:
         self.summary = SimpleNamespace(
             arguments={},
-            counts=SimpleNamespace(urls=1, documents={"absent": 1}),
+            counts=SimpleNamespace(urls=1, documents={"absent": 1}, changes={}),
             verdict="partly-failed",
             failed_sites=(FailedSite(root=NASTY, result="absent", reason=NASTY),),
             failed_documents=(FailedDocument(url=f"{NASTY}s", outcome="absent", reason=NASTY),) * 20,
@@ -116,7 +116,7 @@ def test_a_document_shows_its_counts_problems_and_first_urls() -> None:
         "Document, sitemap, complete: 3 URLs, 0 sitemaps",
         "https://a.example/s.xml",
         "warning: loc/whitespace (1): The URL contains whitespace or an invisible character; it was left unchanged.",
-        "warning: lastmod/unreadable (1): The date cannot be read without guessing.",
+        "warning: lastmod/unreadable (1): The date has none of the forms that are read.",
         "urls: 3 rows",
     ]
     assert table(page) == [

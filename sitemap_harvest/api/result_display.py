@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sitemap_harvest.display import counted, first_lines, summary_as_html
 from sitemap_harvest.model import Outcome
+from sitemap_harvest.model.change import counts_in_words
 
 if TYPE_CHECKING:
     from sitemap_harvest.api.result import HarvestResult
@@ -24,7 +25,7 @@ def result_as_html(result: HarvestResult) -> str:
 
 
 def _summary(result: HarvestResult) -> tuple[str, list[str]]:
-    """Return the title of *result*, and a line for each thing that failed."""
+    """Return the title of *result*, and a line for the changes and for each thing that failed."""
     if result.was_killed:
         return "HarvestResult of a run that was killed", []
     report, counts = result.summary, result.summary.counts
@@ -35,7 +36,8 @@ def _summary(result: HarvestResult) -> tuple[str, list[str]]:
     urls, documents = counted(counts.urls, "URL"), counted(sum(counts.documents.values()), "document")
     title = f"HarvestResult, {state}: {urls} from {documents}"
     exists = {one.url for one in report.failed_documents if one.outcome == Outcome.NOT_A_SITEMAP}  # not absent
-    lines = [
+    lines = [f"changes: {', '.join(words)}"] if (words := counts_in_words(counts.changes)) else []
+    lines += [
         f"{site.root}: {Outcome.NOT_A_SITEMAP if site.root in exists else site.result}: {site.reason}"
         for site in report.failed_sites
     ]
