@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sitemap_harvest.cli import output
+from sitemap_harvest.cli.closed_pipe import unless_closed
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, FindingBatch, OccurrenceBatch, counted
@@ -74,11 +75,12 @@ def audit_sites(
             unread.append(_unread(audit, is_stored=bool(opts.store)))
             reports.add(site)
 
+    written = batches()
     if opts.output:
-        output.write(batches(), opts.output)
-    else:
-        for _ in batches():
-            pass  # counted
+        with unless_closed():
+            output.write(written, opts.output)
+    for _ in written:
+        pass  # counted
     write_line = output.tell if opts.output else output.say
     if rules and not opts.output:
         found = sorted(rules.items(), key=lambda one: (one[1].severity.rank, one[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import shtab
 from scrapy.settings import Settings
 
 from sitemap_harvest.audit.explanation import all_rules
+from sitemap_harvest.cli.closed_pipe import write
 from sitemap_harvest.cli.harvest import HarvestCommand
 from sitemap_harvest.cli.parsers import ACTIONS, PROGRAM
 from sitemap_harvest.config.arguments import EMIT
@@ -49,7 +49,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:  # noqa: ARG001 - as of each action
     """Print the script."""
-    sys.stdout.write(shtab.complete(_parser(), opts.shell) + "\n")
+    write(shtab.complete(_parser(), opts.shell) + "\n")
     return RunOutcome.WHOLE
 
 

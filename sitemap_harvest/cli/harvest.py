@@ -6,7 +6,6 @@ when it runs; and of the actions, only the module of the one that runs.
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from sitemap_harvest.cli.closed_pipe import discard, flush
 from sitemap_harvest.cli.parsers import ActionParser, help_text, pick_action
 from sitemap_harvest.cli.start import begin_start, end_start
 from sitemap_harvest.errors import HarvestError
@@ -93,15 +93,16 @@ class HarvestCommand(BaseRunSpiderCommand):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # it is a text file here
         try:
             outcome = import_module(f"sitemap_harvest.cli.{opts.action}").run(opts, self.settings)
+            flush()
         except HarvestError as error:
             output.tell(*f"{opts.command}: {_as_typed(error, opts)}".split("\n"))
             outcome = RunOutcome.WRONG_USAGE
         except KeyboardInterrupt:  # before a crawl begins, which handles it itself
             output.tell("Interrupted.")
             outcome = RunOutcome.INTERRUPTED
-        except BrokenPipeError:  # the reader has closed the pipe
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            outcome = RunOutcome.PARTLY_FAILED
+        except BrokenPipeError:  # the reader of the rows has closed the pipe: it has what it wants
+            discard(sys.stdout)
+            outcome = RunOutcome.WHOLE
         self.exitcode = outcome.exit_code
 
 

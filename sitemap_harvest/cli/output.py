@@ -17,6 +17,7 @@ from rich.text import Text
 from scrapy.utils.misc import load_object
 
 from sitemap_harvest.cli import tables
+from sitemap_harvest.cli.closed_pipe import unless_closed
 from sitemap_harvest.config.value_parsers import InvalidValueError
 from sitemap_harvest.databases import kind_of
 from sitemap_harvest.errors import ArgumentError, StoreError
@@ -54,6 +55,14 @@ class AnyBatch(Batch[Any]):
         self._arrow = arrow
 
 
+class PipeConsole(Console):
+    """A console that raises :exc:`BrokenPipeError` if the reader has closed the pipe, where that of Rich exits."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error."""
+        raise BrokenPipeError
+
+
 def say(line: str) -> None:
     """Write *line* to standard output: on a terminal, in lines that fit, with long words cut in the middle."""
     _write_line(sys.stdout, line, width=screen_width(), cuts=True)
@@ -74,10 +83,11 @@ def _write_line(file: TextIO, line: str, *, width: int | None, cuts: bool = Fals
     text = "\n".join(tables.fitted(visible(line), width, cuts=cuts))
     is_unicode = (file.encoding or "utf-8").lower().startswith("utf")
     text = text if is_unicode else text.translate(_IN_ASCII)
-    if style:
-        Console(file=file).print(Text(text, style), soft_wrap=True)
-    else:
-        file.write(f"{text}\n")
+    with unless_closed(file):
+        if style:
+            PipeConsole(file=file).print(Text(text, style), soft_wrap=True)
+        else:
+            file.write(f"{text}\n")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:

@@ -19,6 +19,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sitemap_harvest import __version__
+from sitemap_harvest.cli.closed_pipe import write
 from sitemap_harvest.errors import probably_meant, there_is_no
 from sitemap_harvest.escape import visible
 from sitemap_harvest.redact import without_login
@@ -52,10 +53,10 @@ def pick_action(program: str, arguments: Sequence[str]) -> tuple[str, list[str]]
     """
     first, *others = arguments or ["--help"]
     if first in {"-h", "--help"}:
-        (sys.stdout if arguments else sys.stderr).write(help_text(program))
+        write(help_text(program), sys.stdout if arguments else sys.stderr)
         sys.exit(0 if arguments else _EXIT_CODE)
     if first in {"-V", "--version"}:
-        sys.stdout.write(f"{PROGRAM} {__version__}\nScrapy {version('scrapy')}\nPython {platform.python_version()}\n")
+        write(f"{PROGRAM} {__version__}\nScrapy {version('scrapy')}\nPython {platform.python_version()}\n")
         sys.exit(0)
     if first not in ACTIONS:
         _fail(program, _no_action(program, arguments))
@@ -118,7 +119,7 @@ def _fail(program: str, message: str) -> NoReturn:
 
     width = max(get_terminal_size().columns, NARROWEST) if sys.stderr.isatty() else None
     lines = fitted(visible(f"{program}: {message}"), width, cuts=False)
-    sys.stderr.write("\n".join([*lines, ""]))
+    write("\n".join([*lines, ""]), sys.stderr)
     sys.exit(_EXIT_CODE)
 
 
@@ -192,6 +193,9 @@ class ActionParser(ArgumentParser):
             is_option &= given != "--"
             is_bare = is_option and given in self.switches and following not in {"yes", "no"}
             yield f"{given}=yes" if is_bare else given
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        write(message, file or sys.stderr)
 
     def error(self, message: str) -> NoReturn:
         """Exit with *message*."""

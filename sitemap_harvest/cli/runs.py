@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sitemap_harvest.cli import output
+from sitemap_harvest.cli.closed_pipe import write
 from sitemap_harvest.config import value_parsers
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import StoreError
@@ -159,7 +159,7 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
                 values = run.to_json()
                 received_last = [cursor.consumer for cursor in consumers if cursor.run == run.id]
                 row = {"site": history.site, "run": values.pop("id"), **values, "consumers": received_last}
-                sys.stdout.write(ascii_json(row, default=str) + "\n")
+                write(ascii_json(row, default=str) + "\n")
     elif rows := [_columns(history.site, run) for history in histories for run in history.runs]:
         optional = ["seconds", "documents", "started"]
         output.show(pa.Table.from_pylist(rows), whole=["run"], optional=optional, group="site", has_separators=True)

@@ -10,11 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import get_settings_priority
 
-from sitemap_harvest.cli import output
+from sitemap_harvest.cli import closed_pipe, output
 from sitemap_harvest.cli.validation_report import Validation, show, show_closing, skipped_line
 from sitemap_harvest.cli.validation_targets import Target, targets_of
 from sitemap_harvest.config.targets import Credentials
@@ -81,7 +80,7 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
     if not (opts.loglevel or opts.logfile or opts.nolog or has_log_level):
         settings.set("LOG_LEVEL", "CRITICAL", priority="cmdline")  # each document reports its own failure
     # Colours may be wanted in a pipe, but not short lines.
-    console = Console() if sys.stdout.isatty() else Console(width=_UNLIMITED)
+    console = output.PipeConsole(width=None if sys.stdout.isatty() else _UNLIMITED)
     now, found = datetime.now(UTC), list[Validation]()
     remote = [target.url for target in targets if target.is_remote]
     try:
@@ -91,12 +90,13 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
             for target in targets:
                 found.append(one := _validate(target, fetched.get(target.url), now, limits))
                 if opts.format == "json":
-                    sys.stdout.write(one.to_json() + "\n")
+                    closed_pipe.write(one.to_json() + "\n")
                 else:
-                    show(one, console)
-                sys.stdout.flush()
+                    with closed_pipe.unless_closed():
+                        show(one, console)
         if opts.format == "text":
-            show_closing(found, console, skipped)
+            with closed_pipe.unless_closed():
+                show_closing(found, console, skipped)
         elif skipped:
             output.tell(skipped_line(skipped))
     except KeyboardInterrupt:

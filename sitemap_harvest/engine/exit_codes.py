@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 OUTPUT_ERRORS = ("feedexport/failed_count/", "sitemap_harvest/output_failed")
 """Prefixes of the stats that exist if an output could not be stored."""
+OUTPUT_CLOSED = "output_closed"
+"""The finish reason of a run whose reader, such as ``head``, has closed the pipe: it has what it wants."""
 LOST_ITEMS = "sitemap_harvest/lost_items"
 """The stat that exists if a pipeline failed on items."""
 _OF_SIGINT = 130  # 128 plus the number of the signal, as shells have it
@@ -84,5 +86,5 @@ def verdict(summary: Summary, stats: Mapping[str, Any], *, errors: int = 0) -> R
     if dropped_all(summary, stats):
         return RunOutcome.NOTHING_FOUND
     has_errors = errors or any(name.startswith((*OUTPUT_ERRORS, LOST_ITEMS)) for name in stats)
-    is_whole = stats.get("finish_reason") == "finished" and not has_errors
+    is_whole = stats.get("finish_reason") in {"finished", OUTPUT_CLOSED} and not has_errors
     return RunOutcome.WHOLE if is_whole and not summary.has_failed else RunOutcome.PARTLY_FAILED

@@ -142,9 +142,9 @@ class RunReport(_Extensible):
     seconds: float
     """Duration in seconds, independent of clock changes."""
     finish_reason: str | None = None
-    """Why it ended: ``finished``; ``wrong_argument``, it was refused; ``shutdown``, it was stopped; ``output_failed``,
-    ``store_failed``, ``pages_not_stored``, a disk may be full; ``closespider_...``, a limit of Scrapy's. ``None``:
-    it was aborted, or never began."""
+    """Why it ended: ``finished``; ``wrong_argument``, it was refused; ``shutdown``, it was stopped; ``output_closed``,
+    the reader of a pipe, such as ``head``, closed it; ``output_failed``, ``store_failed``, ``pages_not_stored``, a disk
+    may be full; ``closespider_...``, a limit of Scrapy's. ``None``: it was aborted, or never began."""
     verdict: str
     """The result in one word, corresponding to the exit code."""
     exit_code: int

@@ -15,7 +15,7 @@ from scrapy.extensions import feedexport
 from scrapy.utils.defer import deferred_from_coro, ensure_awaitable, maybe_deferred_to_future
 from twisted.internet.threads import deferToThread
 
-from sitemap_harvest.engine.exit_codes import LOST_ITEMS
+from sitemap_harvest.engine.exit_codes import LOST_ITEMS, OUTPUT_CLOSED
 from sitemap_harvest.engine.run_state import fields
 from sitemap_harvest.errors import DatabaseError, MissingPackageError, probably_meant
 from sitemap_harvest.files import is_device
@@ -48,7 +48,9 @@ _STDOUT = "stdout:"
 _OF_CHANGES = (ChangeBatch, SummaryBatch)
 MOST_OUTPUTS = 50  # in a report; with batch_item_count there may be thousands
 _INTERRUPTED = "shutdown"  # by a signal, in Scrapy's words
-_ENDED_EARLY = frozenset({_INTERRUPTED, "memusage_exceeded", "output_failed", "store_failed", "pages_not_stored"})
+_ENDED_EARLY = frozenset(
+    {_INTERRUPTED, "memusage_exceeded", "output_failed", OUTPUT_CLOSED, "store_failed", "pages_not_stored"}
+)
 """Finish reasons of runs that do not replace files: the user has stopped them, or something failed."""
 _OWN = "sitemap_harvest."
 _CURE = 'overwrite it with -O, or with "overwrite": True in FEEDS'
@@ -225,15 +227,18 @@ class FeedExporter(feedexport.FeedExporter):
         self.is_whole = False
         if not self._has_failed:
             self._has_failed = True
-            self.crawler.stats.inc_value("sitemap_harvest/output_failed")
+            is_closed = isinstance(error, BrokenPipeError) and _is_stream(slot)
+            if not is_closed or len(self.slots) > 1:  # the others do not have all items
+                self.crawler.stats.inc_value("sitemap_harvest/output_failed")
             extra = fields("output-failed")
-            if isinstance(error, BrokenPipeError):
+            if is_closed:
                 logger.info("The run ends: the reader of an output, such as head, has closed the pipe", extra=extra)
             else:
                 is_named = isinstance(error, DatabaseError) or getattr(error, "filename", None)
                 where = "" if is_named else f"{without_login(slot.uri)}: "
                 logger.error("The output cannot be written: %s%s", where, error, extra=extra)
-            deferred_from_coro(self.crawler.engine.close_spider_async(reason="output_failed"))
+            reason = OUTPUT_CLOSED if is_closed else "output_failed"
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     async def close_spider(self, spider: Spider, reason: str = "finished") -> None:
         """Close the feeds. An empty one gets the columns of the items that it could have had, a workbook all sheets."""
@@ -291,7 +296,7 @@ class FeedExporter(feedexport.FeedExporter):
 
     def _why_kept(self, slot: feedexport.FeedSlot, run: RunState) -> str | None:
         """Return why the output of *slot*, which has no items, is not written; ``None`` if it is."""
-        if isinstance(slot.storage, feedexport.StdoutFeedStorage) or is_device(getattr(slot.storage, "path", "")):
+        if _is_stream(slot):
             return None
         if self._ended_early:
             return self._ended_early
@@ -531,6 +536,11 @@ def _lose(item: Any, error: Exception, lost: LostRows) -> None:
     if isinstance(error, WRITE_ERRORS):
         raise error
     lost.add(item, error)
+
+
+def _is_stream(slot: feedexport.FeedSlot) -> bool:
+    """Whether *slot* writes to the standard output, a pipe or another device."""
+    return isinstance(slot.storage, feedexport.StdoutFeedStorage) or is_device(getattr(slot.storage, "path", ""))
 
 
 def _keep(slot: feedexport.FeedSlot, reason: str) -> None:
