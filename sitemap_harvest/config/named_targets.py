@@ -117,6 +117,9 @@ def _is_missing_file(host: str, *, has_path: bool) -> bool:
 
 
 def _no_such_file(target: str) -> str:
+    if "*" in target or "[" in target:
+        how = f"give its files, in Python as glob.glob({target!r}), in a shell without quotes"
+        return f"there is no such file, and patterns are not expanded: {how}"
     path = Path(target)
     try:
         meant = probably_meant(path.name, os.listdir(path.parent))  # noqa: PTH208 - names, as text

@@ -75,6 +75,11 @@ def test_what_a_target_is(target: str, name: str) -> None:
         pytest.param("me:secret@server.firm", r"write https://\*\*\*@server.firm", id="login"),
         pytest.param("C:\\sitemap.xml", "there is no such file$", id="windows"),
         pytest.param("C:/maps/sitemap.xml", "there is no such file$", id="windows-slash"),
+        pytest.param(
+            "folder/*.xml", r"not expanded: give its files, .*glob\('folder/\*\.xml'\), .* quotes$", id="glob"
+        ),
+        pytest.param("*.xml", "patterns are not expanded", id="glob-like-a-file"),
+        pytest.param("./url[s].xml", "patterns are not expanded", id="glob-of-a-set"),
         pytest.param("folder", "'folder' is a folder: .* root=folder", id="is-a-folder"),
         pytest.param(".", "'.' is a folder", id="here"),
         pytest.param("raw/a.warc.gz", "is a web archive: give a site .* root=raw/a.warc.gz$", id="archive"),
