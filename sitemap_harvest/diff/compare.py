@@ -45,8 +45,12 @@ def compare(
     and removed with the result. *most_named*: the maximum number of documents of a sort
     that the summary names; ``None``: no maximum.
 
-    Raises :exc:`HarvestError` if the snapshots are of different sites.
+    Raises :exc:`HarvestError` if the snapshots are of different sites, and :exc:`TypeError` for other types.
     """
+    for one in (after,) if before is None else (before, after):
+        if not hasattr(one, "row_ranges"):
+            wanted = "compare() takes snapshots, such as open_store(...).site(...).at('latest')"
+            raise TypeError(f"{wanted}, and not a {type(one).__name__}")
     if before is not None and before.site != after.site:
         raise HarvestError(f"the snapshots are of different sites: {before.site} and {after.site}")
     place = temporary_folder(folder)

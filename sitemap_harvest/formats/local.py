@@ -11,8 +11,10 @@ from w3lib.url import file_uri_to_path
 from sitemap_harvest.errors import ArgumentError
 from sitemap_harvest.formats.collector import Limits
 from sitemap_harvest.formats.document import Document
+from sitemap_harvest.urls import site_of
 
 _NO_LIMITS_NAMED = Limits()
+_ABSOLUTE = "the absolute URL of the document, such as https://www.example.com/sitemap.xml"
 Body = bytes | bytearray | memoryview | str | os.PathLike[str] | IO[bytes]
 
 
@@ -22,16 +24,22 @@ def read(
     """Return the contents of *body*: a robots.txt, index, sitemap, list or feed, compressed or not.
 
     *body*: bytes, the path of a file, or a file that is open in binary mode. *url* is the
-    URL of the document, the base of relative URLs; without it, that of the file, and
+    absolute URL of the document, the base of relative URLs; without it, that of the file, and
     relative URLs are reported as a problem. *content_type* is that header, if there was
     one; it has little influence, because the kind is determined by the content.
 
     Fetches nothing: :func:`~sitemap_harvest.harvest` does. Never raises for the contents
     of a body: its flaws are in :attr:`Document.problems`. Raises :exc:`OSError` for a
-    path that cannot be read, and :exc:`ArgumentError` for an address.
+    path that cannot be read, and :exc:`ArgumentError` for an address, or a *url* that is relative.
     """
+    if url is not None and not _is_absolute(url):
+        raise ArgumentError("url", url, _ABSOLUTE)
     content, own_url = _body_of(body)
     return Document(content, url=own_url if url is None else url, content_type=content_type, limits=limits)
+
+
+def _is_absolute(url: object) -> bool:
+    return isinstance(url, str) and (url.lower().startswith("file:") or site_of(url) is not None)
 
 
 def _body_of(source: Body) -> tuple[bytes, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_harvest import HarvestError, Kind, Outcome, UrlEntry
+from sitemap_harvest import HarvestError, Kind, Outcome, UrlEntry, read
 from sitemap_harvest.diff import compare
 from sitemap_harvest.model import READ_SEPARATELY, Alternate, Image, News
 from sitemap_harvest.model.change import LeftSitemap
@@ -406,3 +406,12 @@ def test_snapshots_of_different_sites_are_not_compared() -> None:
     before, after = history(one("/1"), one("/1"))
     with pytest.raises(HarvestError, match=r"^the snapshots are of different sites: https://a.example and b.example$"):
         compare(before, replace(after, site="b.example"))
+
+
+def test_only_snapshots_are_compared() -> None:
+    before, after = history(one("/1"), one("/1"))
+    for arguments in ((before, "latest"), ([1], after), (None, read(b"<urlset/>")), (before, None)):
+        with pytest.raises(
+            TypeError, match=r"^compare\(\) takes snapshots, such as open_store\(\.\.\.\)\.site\(\.\.\.\)\.at"
+        ):
+            compare(*arguments)  # type: ignore[arg-type]

@@ -167,6 +167,15 @@ def test_relative_urls_without_a_base_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
+    "url", ["pages.xml", "/pages.xml", "www.a.example/s.xml", "https:///s.xml", "", 5, b"https://a.example/s.xml"]
+)
+def test_a_url_that_is_not_absolute_is_an_error(url: Any) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        read(RELATIVE, url=url)
+    assert str(raised.value).startswith(f"argument url={url!r}: it must be the absolute URL of the document")
+
+
+@pytest.mark.parametrize(
     ("source", "error", "message"),
     [
         pytest.param("https://a.example/s.xml", ArgumentError, "use sitemap_harvest.harvest()", id="address"),
