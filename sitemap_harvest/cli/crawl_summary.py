@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +109,7 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
         ):
             if lines := [line for one in notes for line in one.lines()]:
                 yield style, title
-                yield from (("", f"  {note if fields else note.replace('emit=', '--emit ')}") for note, fields in lines)
+                yield from (("", f"  {note if fields else _as_typed(note)}") for note, fields in lines)
         if summary.dropped:
             yield "", f"URLs {summary.dropped_in_words()}"
     else:
@@ -117,9 +118,14 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
     sentences = (summary.probe_in_words(), summary.changes_in_words(), summary.snapshots_in_words())
     for words in filter(None, sentences):
         yield "", f"{words[0].upper()}{words[1:]}."
-    yield from (("yellow", f"{note.replace('emit=', '--emit ')}.") for note, _ in summary.emptied.lines())
+    yield from (("yellow", f"{_as_typed(note)}.") for note, _ in summary.emptied.lines())
     if summary.problems:
         yield "", f"Problems in the documents: {_problems_in_words(summary)}"
+
+
+def _as_typed(note: str) -> str:
+    """Return *note* with the options that write the kind of items that it names to a file of its own."""
+    return re.sub(r"\(emit=(\w+)", r"(crawl with --emit \1 -O \1.jsonl", note)
 
 
 def _logged(errors: ErrorCount) -> Iterator[tuple[str, str]]:

@@ -69,6 +69,8 @@ class Notes:
     The order does not depend on the order of the responses; numbers count as such, so that 9.xml precedes 10.xml.
     """
 
+    kind: str = "sitemaps"
+    """The kind of items (``emit``) that has all of them."""
     more: int = 0
     _notes: list[tuple[list[tuple[int, str]], str, dict[str, str]]] = field(default_factory=list)
 
@@ -89,7 +91,7 @@ class Notes:
         """Yield a line with its fields for each of the first notes, and one without fields for the others."""
         yield from ((note, fields) for _, note, fields in self._notes)
         if self.more:
-            yield f"and {self.more:,} more (emit=sitemaps,sites lists all)", {}
+            yield f"and {self.more:,} more (emit={self.kind} lists all)", {}
 
 
 @dataclass(slots=True)
@@ -157,7 +159,7 @@ class Summary:
     """The first few named documents that are web pages: the user may have meant their sites."""
     named_absent: list[str] = field(default_factory=list)
     """The first few named documents that do not exist."""
-    site_notes: Notes = field(default_factory=Notes)
+    site_notes: Notes = field(default_factory=lambda: Notes("sites"))
     """Sites without a URL."""
     guesses: Notes = field(default_factory=Notes)
     """Documents that failed, but do not count, because nothing names them."""

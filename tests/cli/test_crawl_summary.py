@@ -157,12 +157,20 @@ def test_more_than_can_be_shown_is_counted() -> None:
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25}) == [
         "Failed or incomplete:",
         *(f"  /{number}: no" for number in range(10)),
-        "  and 2 more (--emit sitemaps,sites lists all)",
+        "  and 2 more (crawl with --emit sitemaps -O sitemaps.jsonl lists all)",
         "Problems in the documents: a/10 10, a/9 9, a/8 8, a/7 7, a/6 6, a/5 5, a/4 4, a/3 3, and 2 more codes",
         "Ended after 1.2 seconds: part of the run failed (exit code 4).",
     ]
     del summary.problems["a/1"]
     assert shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25})[-2].endswith(", a/3 3, and 1 more code")
+
+
+def test_more_sites_than_can_be_shown_are_in_records_of_sites() -> None:
+    summary = Summary(urls=1)
+    for number in range(12):
+        summary.site_notes.add(f"https://{number}.example: there is no sitemap")
+    *_, more, _ = shown(summary, {**FINISHED, "elapsed_time_seconds": 1.25})
+    assert more == "  and 2 more (crawl with --emit sites -O sites.jsonl lists all)"
 
 
 def test_documents_out_of_scope_are_listed_but_not_counted() -> None:
