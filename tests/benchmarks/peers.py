@@ -37,16 +37,11 @@ count = len(sitemap_to_df(index))
 """
 _CRAWLEE = """
 import asyncio
+from crawlee._utils.sitemap import parse_sitemap
 from crawlee.http_clients import ImpitHttpClient
-from crawlee.request_loaders import SitemapRequestLoader
 async def load():
-    count = 0
-    async with SitemapRequestLoader([index], ImpitHttpClient(), enqueue_strategy="all") as loader:
-        while not await loader.is_finished():
-            if request := await loader.fetch_next_request():
-                await loader.mark_request_as_handled(request)
-                count += 1
-    return count
+    sources, options = [{"type": "url", "url": index}], {"enqueue_strategy": "all"}
+    return sum([1 async for _ in parse_sitemap(sources, ImpitHttpClient(), options=options)])
 count = asyncio.run(load())
 """
 _NODE_CRAWLEE = """
@@ -103,7 +98,7 @@ class Peer:
 PEERS = (
     Peer("usp", "ultimate-sitemap-parser", "usp.fetch_parse", _USP),
     Peer("advertools", "advertools", "advertools", _ADVERTOOLS),
-    Peer("crawlee (Python)", "'crawlee[impit]'", "crawlee.request_loaders", _CRAWLEE),
+    Peer("crawlee (Python)", "'crawlee[impit]'", "crawlee._utils.sitemap", _CRAWLEE),
     Peer("crawlee (Node)", "@crawlee/utils", "@crawlee/utils", _NODE_CRAWLEE, is_npm=True),
     Peer("sitemap (npm)", "sitemap", "sitemap", _NPM_SITEMAP, is_npm=True),
 )
