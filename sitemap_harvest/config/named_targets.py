@@ -69,6 +69,9 @@ def _argument_for(target: str) -> str:
     name, equals, _ = target.partition("=")
     if not target.strip():
         raise _error(target, f"TARGET is empty: give {TARGET}")
+    if target == "-":
+        message = "only the action validate reads standard input; save it to a file, and give the name of the file"
+        raise _error(target, f"TARGET '-': {message}")
     if equals and name in ARGUMENTS:
         raise _error(target, f"TARGET {target!r} is an argument, not a target; write {target}")
     if target in ARGUMENTS and not Path(target).exists():

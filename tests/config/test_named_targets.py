@@ -91,6 +91,7 @@ def test_what_a_target_is(target: str, name: str) -> None:
         pytest.param("https//a.example/s.xml", "is not a URL: write https://a.example/s.xml$", id="no-colon"),
         pytest.param("http:me:secret@a.example", r"write http://\*\*\*@a.example$", id="no-slashes"),
         pytest.param("", "TARGET is empty", id="empty"),
+        pytest.param("-", "only the action validate reads standard input", id="standard-input"),
         pytest.param("http://a.example:81,http://b.example:82", "^TARGET 'http://a.example:81,h.* a target", id="two"),
         pytest.param("a.example; 127.0.0.1:80", "has several addresses: give each as a target", id="two-hosts"),
         pytest.param("site=a.example", "write site=a.example", id="argument"),
