@@ -122,7 +122,9 @@ def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Li
     response = None if fetched is None else fetched.response
     final_url = None if response is None else response.url
     if reason is not None:
-        return Validation(target=target.name, url=target.url, final_url=final_url, reason=reason)
+        return Validation(
+            target=target.name, url=target.url, served_at=target.served_at, final_url=final_url, reason=reason
+        )
     response = response or DocumentResponse(url=target.url)
     served_at = final_url or target.served_at
     document = Document(
@@ -139,6 +141,7 @@ def _validate(target: Target, fetched: Fetched | None, now: datetime, limits: Li
     return Validation(
         target=target.name,
         url=target.url,
+        served_at=target.served_at,
         final_url=final_url,
         reason=_CUT if response.was_cut else None,
         kind=document.kind,

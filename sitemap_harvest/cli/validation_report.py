@@ -65,6 +65,8 @@ class Validation:
     """The document as named by the user."""
     url: str
     """Its URL: ``file:`` for a file, ``-`` for standard input."""
+    served_at: str | None = None
+    """The URL that a file will be served at, if the user gives one; then ``url`` in JSON."""
     final_url: str | None = None
     """The URL after redirects; ``None`` if nothing was fetched."""
     reason: str | None = None
@@ -97,6 +99,7 @@ class Validation:
             texts = {name: getattr(known, name) for name in ("meaning", "cause", "consequence", "fix", "loses")}
             del problem["document"]  # the same as in the record
             problems.append({"code": problem.pop("code"), "severity": known.severity, **problem, **texts})
+        record["url"] = record.pop("served_at") or self.url
         return ascii_json({**record, "problems": problems, "severity": self.worst})
 
 
@@ -133,8 +136,8 @@ def show_closing(found: Sequence[Validation], console: Console, skipped: Sequenc
     _fitted_line(console, line)
     if skipped:
         _fitted_line(console, skipped_line(skipped))
-    if lists := [one.target for one in found if one.kind in _AUDITED]:
-        target = shlex.quote(lists[0]) if len(lists) == 1 and lists[0] != STDIN else "TARGET"
+    if lists := [one.target for one in found if one.kind in _AUDITED and one.url != STDIN]:
+        target = shlex.quote(lists[0]) if len(lists) == 1 else "TARGET"
         what = "hreflang, news, images and other contents, but not the schema"
         _fitted_line(console, f"An audit checks {what}: {PROGRAM} audit {target}")
 

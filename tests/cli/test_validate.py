@@ -315,6 +315,7 @@ def test_standard_input(tmp_path: Path) -> None:
     run = subprocess.run(command, input=BARE, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 4, run.stderr
     assert run.stdout.startswith("standard input\n  sitemap · 2 URLs")
+    assert "An audit checks" not in run.stdout  # audit does not read standard input
 
 
 @pytest.mark.parametrize(
@@ -537,6 +538,8 @@ def test_a_file_is_checked_against_its_future_address(at: str, codes: list[str],
         run = validate(target, "--at", at, "--format", "json", cwd=tmp_path)
         (record,) = records(run)
         assert [problem["code"] for problem in record["problems"]] == codes
+        assert record["target"] == "s.xml"
+        assert record["url"] == (at if at.endswith(".xml") else f"{at}s.xml")
         assert record["final_url"] is None
 
 
