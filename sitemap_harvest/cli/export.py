@@ -41,7 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "database",
         metavar="DATABASE",
         help="the database: a file (seo.duckdb, seo.sqlite), a server (postgresql://me@localhost/seo), or a "
-        "folder of Delta tables (delta:///data/seo)",
+        "folder of Delta tables (delta:///data/seo); all but DuckDB need an extra of this package: sqlite, "
+        "postgresql or delta",
     )
     parser.add_argument("sites", nargs="*", default=[], metavar="SITE", help="only these sites")
     output.add_store(parser)

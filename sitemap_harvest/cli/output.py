@@ -117,7 +117,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|FORMAT",
         help="write to FILE, which is replaced, in the format of its suffix (rows.csv) or in the given one "
         "(rows.txt:csv); a FORMAT alone writes to standard output, and - writes JSON Lines there; the formats are "
-        f"{_FORMATS}",
+        f"{_FORMATS} (xlsx needs the extra of this name)",
     )
 
 

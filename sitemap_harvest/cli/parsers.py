@@ -43,6 +43,7 @@ ACTIONS = {
 _WIDTH = 79
 _EXIT_CODE = 2  # wrong usage
 _FEWEST_LETTERS = len("--abc")  # of the beginning of an option that shows which one was meant
+_VALUES = frozenset({"yes", "no", "true", "false"})  # of a switch, right and wrong ones; others are targets
 _TARGET = re.compile(r"[/.:*]")  # a URL, a host or a path has one of these characters
 
 
@@ -187,11 +188,11 @@ class ActionParser(ArgumentParser):
         return "; put the query in quotes, so that it is one argument" if is_query else ""
 
     def _with_yes(self, arguments: Sequence[str]) -> Iterator[str]:
-        """Yield *arguments*, with the value yes for each switch that is followed by neither yes nor no."""
+        """Yield *arguments*, with the value yes for each switch that is not followed by a value."""
         is_option = True
         for given, following in pairwise([*arguments, ""]):
             is_option &= given != "--"
-            is_bare = is_option and given in self.switches and following not in {"yes", "no"}
+            is_bare = is_option and given in self.switches and following.lower() not in _VALUES
             yield f"{given}=yes" if is_bare else given
 
     def _print_message(self, message: str, file: Any = None) -> None:

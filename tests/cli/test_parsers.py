@@ -235,6 +235,8 @@ def test_a_store_in_the_place_of_another_argument_is_recognized(arguments, meant
         pytest.param(["--include", "/a/ /b/", "--include", "/c/"], {"include": "/a/ /b/ /c/"}, id="all-count"),
         pytest.param(["--force"], {"force": "yes"}, id="switch"),
         pytest.param(["--force", "no"], {"force": "no"}, id="switched-off"),
+        pytest.param(["--force", "No"], {"force": "No"}, id="upper-case"),
+        pytest.param(["--force", "true"], {"force": "true"}, id="refused-later"),
         pytest.param(["--force", "yes", "--resume"], {"force": "yes", "resume": "yes"}, id="switches"),
     ],
 )
@@ -299,3 +301,10 @@ def test_standard_output_with_a_format_is_a_value():
 @pytest.mark.parametrize("action", ACTIONS)
 def test_each_action_can_be_parsed_without_a_command(action):
     assert ActionParser(PROGRAM, action, lambda parser: None).prog == f"{PROGRAM} {action}"
+
+
+@pytest.mark.parametrize(("action", "extras"), [("export", ["sqlite", "postgresql", "delta"]), ("query", ["xlsx"])])
+def test_the_help_tells_which_formats_need_an_extra(action, extras):
+    text = " ".join(HarvestCommand().parser_of(action).format_help().split())
+    (sentence,) = re.findall(r"[^;(]*need[^;)]* extra[^;)]*", text)
+    assert all(extra in sentence for extra in extras)
