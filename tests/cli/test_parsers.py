@@ -305,6 +305,8 @@ def test_each_action_can_be_parsed_without_a_command(action):
 
 @pytest.mark.parametrize(("action", "extras"), [("export", ["sqlite", "postgresql", "delta"]), ("query", ["xlsx"])])
 def test_the_help_tells_which_formats_need_an_extra(action, extras):
-    text = " ".join(HarvestCommand().parser_of(action).format_help().split())
+    command = HarvestCommand()
+    command.settings = Settings()
+    text = " ".join(command.parser_of(action).format_help().split())
     (sentence,) = re.findall(r"[^;(]*need[^;)]* extra[^;)]*", text)
     assert all(extra in sentence for extra in extras)
