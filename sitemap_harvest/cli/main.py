@@ -6,8 +6,9 @@ import sys
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.cli.parsers import PROGRAM, pick_action
+from sitemap_harvest.cli.parsers import PROGRAM, WRONG_USAGE, pick_action
 from sitemap_harvest.cli.start import begin_start, spare_pandas
+from sitemap_harvest.errors import HarvestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,15 +19,18 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
 
     *program*: its name, as the user typed it. In a Scrapy project, the settings are those of the project.
     """
-    action, others = pick_action(program, sys.argv[1:] if arguments is None else arguments)
-    begin_start()
     try:
+        action, others = pick_action(program, sys.argv[1:] if arguments is None else arguments)
+        begin_start()
         if arguments is None and action in {"crawl", "validate"} and _runs_only_this_package(others):
             spare_pandas()
         return _run(program, action, others)
     except KeyboardInterrupt:  # before the action runs, which handles it itself
         sys.stderr.write("Interrupted.\n")
         return 128 + SIGINT
+    except HarvestError as error:  # the help or the version cannot be written
+        sys.stderr.write(f"{program}: {error}\n")
+        return WRONG_USAGE
 
 
 def _runs_only_this_package(arguments: list[str]) -> bool:

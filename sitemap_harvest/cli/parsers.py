@@ -41,7 +41,7 @@ ACTIONS = {
 }
 """The actions, each with its help in one line; the module of the same name has the rest."""
 _WIDTH = 79
-_EXIT_CODE = 2  # wrong usage
+WRONG_USAGE = 2  # exit code
 _FEWEST_LETTERS = len("--abc")  # of the beginning of an option that shows which one was meant
 _VALUES = frozenset({"yes", "no", "true", "false"})  # of a switch, right and wrong ones; others are targets
 _TARGET = re.compile(r"[/.:*]")  # a URL, a host or a path has one of these characters
@@ -55,7 +55,7 @@ def pick_action(program: str, arguments: Sequence[str]) -> tuple[str, list[str]]
     first, *others = arguments or ["--help"]
     if first in {"-h", "--help"}:
         write(help_text(program), sys.stdout if arguments else sys.stderr)
-        sys.exit(0 if arguments else _EXIT_CODE)
+        sys.exit(0 if arguments else WRONG_USAGE)
     if first in {"-V", "--version"}:
         write(f"{PROGRAM} {__version__}\nScrapy {version('scrapy')}\nPython {platform.python_version()}\n")
         sys.exit(0)
@@ -121,7 +121,7 @@ def _fail(program: str, message: str) -> NoReturn:
     width = max(get_terminal_size().columns, NARROWEST) if sys.stderr.isatty() else None
     lines = fitted(visible(f"{program}: {message}"), width, cuts=False)
     write("\n".join([*lines, ""]), sys.stderr)
-    sys.exit(_EXIT_CODE)
+    sys.exit(WRONG_USAGE)
 
 
 class ActionParser(ArgumentParser):

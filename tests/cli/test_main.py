@@ -48,6 +48,16 @@ def lines(text):
     return re.sub(r"Run \S+|\d+\.\d+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\d:\d\d:\d\d", "", text).splitlines()
 
 
+@pytest.mark.quick
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this device")
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["crawl", "--help"]])
+def test_help_that_cannot_be_written_is_an_error_in_one_line(arguments):
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run([*MODULE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    message = "python -m sitemap_harvest: standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, message)
+
+
 def test_the_installed_program_is_this_function():
     (script,) = entry_points(group="console_scripts", name="sitemap-harvest")
     assert script.load() is main
