@@ -162,7 +162,7 @@ def test_a_site_whose_sitemaps_have_private_addresses_may_have_one(tmp_path: Pat
     private = NotFetched(Outcome.OUT_OF_SCOPE, "the host has a private address", Cause.PRIVATE)
     web = {ROBOTS: robots("http://10.0.0.1/s.xml").encode(), "http://10.0.0.1/s.xml": private}
     found, summary = audited(tmp_path, ["site/no-sitemap"], web)
-    assert (found, [one.reason for one in summary.not_checked]) == ([], [MAY_BE_LISTED])
+    assert (found, [one.reason for one in summary.not_checked]) == ([], [NOT_REQUESTED])
 
 
 def test_the_totals_say_that_the_audit_is_partial(tmp_path: Path) -> None:
