@@ -144,17 +144,21 @@ class Views:
         return frozenset(found)
 
     def _snapshots(self) -> Iterator[Snapshot]:
+        invalid: list[InvalidRunError] = []
         for history in self._histories:
             if self._at == ALL_RUNS:
                 yield from (history.snapshot(run) for run in history.runs)
                 continue
             try:
                 snapshot = history.at(self._at, now=self._now)
-            except InvalidRunError:
-                raise
-            except StoreError:  # with many sites, some may have begun later
+            except InvalidRunError as error:  # with many sites, some may not be part of that run
+                invalid.append(error)
+                continue
+            except StoreError:  # others may have begun later
                 continue
             yield snapshot
+        if invalid and len(invalid) == len(self._histories):
+            raise invalid[0]
 
     def _urls(self) -> Iterator[pa.RecordBatch]:
         for snapshot in self._snapshots():

@@ -68,6 +68,16 @@ def test_a_date_without_runs_gives_no_rows_and_an_invalid_one_is_an_error(store)
         store.query("select count(*) from urls", at="nonsense")
 
 
+def test_sites_that_were_not_part_of_a_run_are_omitted(tmp_path):
+    making = Making(tmp_path)
+    snapshot = making.run({f"{SITE}/s.xml": locs(2)})
+    making.run({"https://b.example/s.xml": ["https://b.example/"]}, site="https://b.example")
+    query = "select root, count(*) as urls from urls group by root"
+    assert making.store.query(query, at=snapshot.run.id).to_pylist() == [{"root": SITE, "urls": 2}]
+    with pytest.raises(StoreError, match="is not a run of this site"):
+        making.store.query(query, at="20200101T000000Z-000000")
+
+
 def test_pending_urls_are_a_view(tmp_path):
     making = Making(tmp_path)
     making.run({f"{SITE}/s.xml": [*locs(4), locs(1)[0]], f"{SITE}/t.xml": locs(1, start=1)})
