@@ -263,7 +263,7 @@ class Summary:
             self._note_emptied(changes)
         if changes.unread and not self.has_enough:
             self.has_failed = True
-            self._note_unread(changes.stale_sitemaps)
+            self._note_unread(changes.stale_sitemaps, robots=f"{changes.site}/robots.txt")
         if len(self.snapshots) < _MOST_LISTED:
             self.snapshots.append(KeptSnapshot(site=changes.site, run=changes.run, baseline=changes.baseline))
 
@@ -336,16 +336,18 @@ class Summary:
         for url in changes.sitemaps_emptied:
             self.emptied.add(f"{url} lists no URLs any more")
 
-    def _note_unread(self, documents: Iterable[StaleSitemap]) -> None:
+    def _note_unread(self, documents: Iterable[StaleSitemap], *, robots: str) -> None:
         """Note those of *documents* whose response alone is no failure.
 
-        They are suspect, redirect to another document, or are a robots.txt that is gone.
+        They are suspect, redirect to another document, or are the file at *robots* if it is gone: if it has failed,
+        :meth:`add_site` has noted it, or the site.
         """
         noted = {document_key(one.url) for one in self.failed_documents}
         for one in documents:
             is_new = len(self.failed_documents) < _MOST_LISTED and document_key(one.url) not in noted
             is_on_purpose = one.outcome in {Outcome.SKIPPED, Outcome.OUT_OF_SCOPE}
-            if is_new and (is_read_separately(one.reason) or not is_on_purpose):
+            is_noted = one.url == robots and one.outcome not in NO_ROBOTS | {Outcome.READ}
+            if is_new and not is_noted and (is_read_separately(one.reason) or not is_on_purpose):
                 failed = FailedDocument(url=one.url, outcome=one.outcome, cause=None, reason=one.reason)
                 self._note_failed(failed, self.interrupted if one.outcome is Outcome.INTERRUPTED else self.notes)
 

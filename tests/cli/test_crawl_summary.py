@@ -12,6 +12,7 @@ from sitemap_harvest.cli.crawl_summary import line, show
 from sitemap_harvest.engine.exit_codes import verdict
 from sitemap_harvest.engine.run_summary import Summary, Tally
 from sitemap_harvest.model import (
+    Cause,
     ChangeSummary,
     Evidence,
     FoundBy,
@@ -22,6 +23,7 @@ from sitemap_harvest.model import (
     SiteResult,
     StaleSitemap,
 )
+from sitemap_harvest.model.run import FailedDocument
 from sitemap_harvest.reporting.run_reports import ErrorCount
 
 pytestmark = pytest.mark.quick
@@ -541,6 +543,25 @@ def test_documents_that_are_counted_as_unread_are_named(limit: int | None, expec
     lines = shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})
     start = lines.index("Failed or incomplete:")
     assert [line for line in lines[start:] if line.startswith(("Failed", "  "))] == expected
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["and-sitemaps-were-found", "and-none-was-found"])
+def test_a_failed_robots_file_is_named_alike_with_and_without_a_store(found: bool) -> None:
+    site, why = "https://a.example", "the host refuses the connection"
+    failed = {"url": f"{site}/robots.txt", "found_by": FoundBy.ARGUMENT, "outcome": Outcome.FAILED, "reason": why}
+    result = SiteResult.FOUND if found else SiteResult.UNREACHABLE
+    record = SiteRecord(root=site, result=result, reason=why, evidence=(Evidence(**failed, cause=Cause.REFUSED),))
+    notes = []
+    for is_stored in (False, True):
+        summary = Summary(urls=1)
+        summary.add_site(record)
+        if is_stored:
+            unread = (stale("/robots.txt", Outcome.FAILED, why),)
+            summary.add_snapshot(ChangeSummary(**{**CHANGES, "site": site}, unread=1, stale_sitemaps=unread))
+        assert summary.has_failed
+        notes.append((summary.failed_documents, summary.notes.first))
+    document = FailedDocument(url=f"{site}/robots.txt", outcome=Outcome.FAILED, cause=Cause.REFUSED, reason=why)
+    assert notes == [([document], [f"{site}/robots.txt: {why}"]) if found else ([], [])] * 2
 
 
 @pytest.mark.parametrize(
