@@ -131,7 +131,8 @@ def crawl(
         return RunOutcome.NOT_STARTED, False
     if opened[0].refused is not None and (is_plain or _shown_log() is None):
         raise OptionError(opened[0].refused)
-    summary, stats = opened[0].summary, crawler.stats.get_stats()
+    # Scrapy's duration ends before the outputs are written.
+    summary, stats = opened[0].summary, crawler.stats.get_stats() | {"elapsed_time_seconds": opened[0].seconds}
     session = opened[0].session if keeps_store else None
     if not keeps_store:
         summary.first_snapshots = summary.stored = 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sitemap_harvest.discovery.rules import Bounds, Offsite
@@ -73,8 +75,14 @@ class RunState:
         """*arguments* are the spider arguments of the run."""
         self.arguments = arguments
         self.started_at = datetime.now(UTC)
+        self._began = time.monotonic()
         self.run_id = new_run_id(self.started_at)
         self.summary = Summary(run=self.run_id)
+
+    @cached_property
+    def seconds(self) -> float:
+        """Duration of the run, which has ended, independent of clock changes: until the first use of this."""
+        return round(time.monotonic() - self._began, 3)
 
     @property
     def root(self) -> Path | None:

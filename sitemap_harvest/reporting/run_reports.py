@@ -10,7 +10,6 @@ import atexit
 import logging
 import re
 import sys
-import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
@@ -96,7 +95,6 @@ class RunReports:
         self._crawler = crawler
         self._run = run
         self._context = RunContext.of(crawler.spider)
-        self._began = time.monotonic()
         self._reason: str | None = None
         self._is_open = self._has_started = self._has_ended = False
         self._progress: Any = None
@@ -174,7 +172,7 @@ class RunReports:
             self._crawler.settings,
             outcome=verdict(run.summary, stats, errors=errors) if self._is_open else RunOutcome.NOT_STARTED,
             errors=errors,
-            seconds=round(time.monotonic() - self._began, 3),
+            seconds=run.seconds,
             finish_reason=stats.get("finish_reason"),
             outputs=self._outputs(),
         )

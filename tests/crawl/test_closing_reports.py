@@ -234,6 +234,21 @@ def test_it_has_the_exit_code_of_scrapy_harvest_crawl(arguments, code, tmp_path)
         assert (record["verdict"], record["finish_reason"]) == ("not-started", None)
 
 
+def test_the_command_shows_the_same_duration_which_includes_the_writing_of_outputs(tmp_path):
+    (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
+    (tmp_path / "parts.py").write_text(
+        "import time\n"
+        "from scrapy.extensions.feedexport import FileFeedStorage\n"
+        "class Slow(FileFeedStorage):\n    def store(self, file):\n        time.sleep(0.3)\n        super().store(file)\n"
+    )
+    settings = ["-s", "SITEMAP_HARVEST_CLOSING=c.json", "-s", 'FEED_STORAGES={"slow": "parts.Slow"}']
+    output = f"slow://{tmp_path}/u.jsonl:jsonl"
+    run = forked.scrapy("harvest", "crawl", "s.xml", "-O", output, *settings, cwd=tmp_path)
+    record = json.loads((tmp_path / "c.json").read_text())
+    assert record["seconds"] > 0.3
+    assert run.stderr.splitlines()[-1] == f"Run {record['run']}: ended after {record['seconds']:,.1f} seconds: complete."
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_stopped_or_aborted_run_has_a_record(serve, crawl, tmp_path, times):
     pages = {f"/{number}.xml": Page(urlset(f"/p{number}"), delay=0.1) for number in range(100)}
