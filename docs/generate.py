@@ -22,6 +22,7 @@ import griffe
 from itemadapter import ItemAdapter
 
 from sitemap_harvest.audit import RULES
+from sitemap_harvest.audit.explanation import when_left_out
 from sitemap_harvest.integration import default_settings
 from sitemap_harvest.model import CATALOGUE, Reliability
 
@@ -214,7 +215,10 @@ def problems() -> Iterator[str]:
     for code, known in CATALOGUE.items():
         yield f"## `{code}`\n"
         yield textwrap.fill(known.meaning, _WIDTH, break_on_hyphens=False) + "\n"
-        yield from _facts(_facts_of_problem(known))
+        facts = _facts_of_problem(known)
+        if words := when_left_out(code):
+            facts["in an audit"] = f"Left out if {words}."
+        yield from _facts(facts)
 
 
 _UNRELIABLE = {

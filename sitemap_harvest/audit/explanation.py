@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from sitemap_harvest.audit.problems import causes_of
 from sitemap_harvest.audit.rule import NEEDS, RULES
 from sitemap_harvest.model import CATALOGUE, Severity
 from sitemap_harvest.model.problem import MAX_SAMPLES
@@ -43,6 +44,8 @@ class Explanation:
     """The default of each threshold."""
     needs: str | None = None
     """When the rule is not checked; ``None``: it is always checked."""
+    left_out: str | None = None
+    """When an audit leaves out the problem; ``None``: it never does."""
     names: Mapping[str, str] = field(default_factory=dict)
     """What other tools call it, by tool."""
 
@@ -101,7 +104,20 @@ def explanation_of(rule: str) -> Explanation:
         return _of_rule(RULES[rule])
     known = CATALOGUE[rule]
     paragraphs = (f"Usual cause: {known.cause}", known.consequence)
-    return Explanation(rule=rule, severity=known.severity, title=known.meaning, paragraphs=paragraphs, fix=known.fix)
+    return Explanation(
+        rule=rule,
+        severity=known.severity,
+        title=known.meaning,
+        paragraphs=paragraphs,
+        fix=known.fix,
+        left_out=when_left_out(rule),
+    )
+
+
+def when_left_out(code: str) -> str | None:
+    """Return when an audit leaves out a problem with that *code*, as text; ``None`` if it never does."""
+    causes = ", ".join(f"`{one}`" for one in causes_of(code))
+    return f"the same document has a finding that explains it: {causes}" if causes else None
 
 
 def _short(code: re.Match[str]) -> str:

@@ -9,21 +9,41 @@ from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 _MAX_EXCERPT_CHARS = 80
 
 
-def _texts(*codes: str) -> str:
-    return f"[{', '.join(map(repr, codes))}]"
+def _has_any(codes: tuple[str, ...]) -> str:
+    return f"list_has_any(codes, [{', '.join(map(repr, codes))}])"
 
 
-_LOSSES = _texts(*[code for code, one in CATALOGUE.items() if one.loses], "feed/no-link")
-_ILL_FORMED = _texts(
+_LOSSES = (*[code for code, one in CATALOGUE.items() if one.loses], "feed/no-link")
+_ILL_FORMED = (
     "document/nul-bytes", "encoding/bad-bytes", "encoding/cut-character", "encoding/unknown", "xml/bad-attributes",
     "xml/bad-declaration", "xml/bare-ampersand", "xml/bare-less-than", "xml/control-character", "xml/entry-outside",
     "xml/junk-after", "xml/junk-before", "xml/malformed", "xml/truncated", "xml/unclosed-entry",
     "xml/undeclared-prefix", "xml/unknown-entity", "xml/unlike-tags",
 )  # fmt: skip
 """Problems that make XML ill-formed."""
-_TRUNCATED = _texts("html/truncated", "json/truncated", "text/truncated", "unpack/truncated", "xml/truncated")
+_TRUNCATED = ("html/truncated", "json/truncated", "text/truncated", "xml/truncated")
 NAMED = "(parent is not null or (found_by = 'argument' and not ends_with(url, '/robots.txt')))"
 """The condition that something names the document of a row of ``sitemaps``, rather than that it was only tried."""
+_NO_SITEMAP = (
+    ("sitemap/not-a-sitemap", "site/robots-unreadable"),
+    f"outcome = 'not-a-sitemap' and ({NAMED} or ends_with(url, '/robots.txt'))",
+)
+_CAUSES: dict[str, tuple[tuple[str, ...], str]] = {
+    "xml/not-well-formed": (_ILL_FORMED, _has_any(_ILL_FORMED)),
+    "xml/bad-declaration": (("xml/junk-before",), _has_any(("xml/junk-before",))),  # so it is not at the start
+    "document/no-entries": (
+        ("sitemap/empty", *_LOSSES),
+        f"{_has_any(_LOSSES)} or (complete and kind in ('sitemap', 'index'))",
+    ),
+    "document/challenge": (("sitemap/not-a-sitemap",), f"outcome = 'blocked' and {NAMED}"),
+    "encoding/cut-character": (
+        ("unpack/truncated", *_TRUNCATED),
+        _has_any(("unpack/truncated", *_TRUNCATED)),
+    ),
+    **dict.fromkeys(("document/not-a-sitemap", "document/soft-404", "document/binary", "document/empty"), _NO_SITEMAP),
+    **dict.fromkeys(_TRUNCATED, (("unpack/truncated",), _has_any(("unpack/truncated",)))),
+}
+"""The findings about the same document that explain a problem, and the condition that there is one, by code."""
 _READ_ROBOTS = "from sitemaps where ends_with(url, '/robots.txt') and outcome in ('read', 'unchanged', 'absent')"
 _IS_REDIRECT = f"coalesce(ends_with(reason, '{READ_SEPARATELY}'), false)"
 _IS_UNLISTED = f"""
@@ -91,21 +111,16 @@ PROBLEMS = f"""
     select url, code, count, detail, list_transform(samples, lambda s: {{'loc': locs[coalesce(s.entry, -1)],
         'sitemap': url, 'position': s.entry, 'line': s.line, 'value': s.excerpt}}) as samples
     from problems left join listed on listed.document = number
-    where not case
-        when code = 'xml/not-well-formed' then list_has_any(codes, {_ILL_FORMED})
-        when code = 'xml/bad-declaration' then list_contains(codes, 'xml/junk-before')  -- so it is not at the start
-        -- sitemap/empty
-        when code = 'document/no-entries' then list_has_any(codes, {_LOSSES})
-            or (complete and kind in ('sitemap', 'index'))
-        -- sitemap/not-a-sitemap, site/robots-unreadable
-        when code in ('document/not-a-sitemap', 'document/soft-404', 'document/binary', 'document/empty')
-            then outcome = 'not-a-sitemap' and ({NAMED} or ends_with(url, '/robots.txt'))
-        when code = 'document/challenge' then outcome = 'blocked' and {NAMED}
-        when code in {_TRUNCATED} then code <> 'unpack/truncated' and list_contains(codes, 'unpack/truncated')
-        when code = 'encoding/cut-character' then list_has_any(codes, {_TRUNCATED})
+    where not case code
+        {" ".join(f"when '{code}' then {condition}" for code, (_, condition) in _CAUSES.items())}
         else false end
     order by code, count desc, url
 """  # noqa: S608 - our own conditions
+
+
+def causes_of(code: str) -> tuple[str, ...]:
+    """Return the rules and codes whose findings explain a problem with that *code*, which is then left out."""
+    return _CAUSES[code][0] if code in _CAUSES else ()
 
 
 def places(code: str) -> str:

@@ -51,7 +51,10 @@ def explain_rules(names: Sequence[str], options: Mapping[str, RuleOptions]) -> N
 
 
 def _say_wrapped(text: str, width: int) -> None:
-    for line in textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False):
+    indent = "  "
+    for line in textwrap.wrap(
+        text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ):
         output.say(line)
 
 
@@ -65,6 +68,8 @@ def _texts(known: Explanation, option: RuleOptions) -> tuple[str, list[str], lis
         facts.append(f"Threshold {name}: {value:g}{'' if value == default else f' (the default is {default:g})'}")
     if is_validated_only(known.rule):
         facts.append("Not checked by an audit, only by sitemap-harvest validate.")
+    if known.left_out is not None:
+        facts.append(f"An audit leaves it out if {known.left_out}. sitemap-harvest validate always reports it.")
     if known.needs is not None:
         facts.append(f"Not checked if {known.needs}.")
     facts += [f"Specification: {spec}" for spec in known.specs]

@@ -9,6 +9,8 @@ import pytest
 
 from sitemap_harvest.audit import RULES
 from sitemap_harvest.audit.audit import Audit
+from sitemap_harvest.audit.explanation import explanation_of
+from sitemap_harvest.audit.problems import causes_of
 from sitemap_harvest.model import CATALOGUE, Kind, Problem, Sample
 from tests.audit.auditing import SITE, audit_of_web, findings_of_web
 from tests.audit.web import html, index, robots, rss, urlset
@@ -143,3 +145,15 @@ def test_the_message_has_the_detail_the_text_and_the_count(
     values: Mapping[str, Any], message: str, tmp_path: Path
 ) -> None:
     assert findings_of_problems(tmp_path, [problem(**values)]) == [(values["code"], message)]
+
+
+def test_a_problem_names_the_findings_that_explain_it_and_is_left_out_if_there_is_one(tmp_path: Path) -> None:
+    assert explanation_of("xml/bare-ampersand").left_out is None
+    assert explanation_of("xml/bad-declaration").left_out == (
+        "the same document has a finding that explains it: `xml/junk-before`"
+    )
+    pairs = [(code, cause) for code in CATALOGUE for cause in causes_of(code)]
+    assert {cause for _, cause in pairs} <= CATALOGUE.keys() | RULES.keys()
+    pairs = [pair for pair in pairs if pair[1] in CATALOGUE]
+    found = findings_of_problems(tmp_path, *[[problem(one) for one in pair] for pair in pairs], kind=Kind.FEED)
+    assert sorted(code for code, _ in found) == sorted(cause for _, cause in pairs)

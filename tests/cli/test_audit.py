@@ -258,6 +258,7 @@ def test_a_rule_is_explained(tmp_path: Path) -> None:
         "--explain",
         "change/flap*",
         "loc/relative",
+        "xml/bad-declaration",
         "protocol/root-name",
         "-s",
         f"SITEMAP_HARVEST_AUDIT={given}",
@@ -289,6 +290,18 @@ loc/relative (error)
   The protocol allows only absolute URLs, and search engines reject others.
 
   Fix: Write the full URL, with https:// and the host.
+
+xml/bad-declaration (error)
+  The XML declaration is not well-formed, or not at the very start; it was ignored.
+
+  Usual cause: Typographic quotes, a blank line or a comment before it, or two concatenated files.
+
+  A strict XML parser rejects the document.
+
+  Fix: Write <?xml version="1.0" encoding="UTF-8"?>, and nothing before it.
+
+  An audit leaves it out if the same document has a finding that explains it: `xml/junk-before`.
+  sitemap-harvest validate always reports it.
 
 protocol/root-name (error)
   The name of the root element is not spelled as in the protocol.

@@ -243,7 +243,7 @@ def nested_index() -> str:
     """An index names another index.
 
     The protocol allows only sitemaps in an index, and search engines do not follow
-    nested indexes.
+    nested indexes. If an index names itself, there is only ``sitemap/cycle``.
 
     Spec: https://www.sitemaps.org/protocol.html#index
 
