@@ -239,14 +239,16 @@ def test_the_command_shows_the_same_duration_which_includes_the_writing_of_outpu
     (tmp_path / "parts.py").write_text(
         "import time\n"
         "from scrapy.extensions.feedexport import FileFeedStorage\n"
-        "class Slow(FileFeedStorage):\n    def store(self, file):\n        time.sleep(0.3)\n        super().store(file)\n"
+        "class Slow(FileFeedStorage):\n"
+        "    def store(self, file):\n        time.sleep(0.3)\n        super().store(file)\n"
     )
     settings = ["-s", "SITEMAP_HARVEST_CLOSING=c.json", "-s", 'FEED_STORAGES={"slow": "parts.Slow"}']
     output = f"slow://{tmp_path}/u.jsonl:jsonl"
     run = forked.scrapy("harvest", "crawl", "s.xml", "-O", output, *settings, cwd=tmp_path)
     record = json.loads((tmp_path / "c.json").read_text())
     assert record["seconds"] > 0.3
-    assert run.stderr.splitlines()[-1] == f"Run {record['run']}: ended after {record['seconds']:,.1f} seconds: complete."
+    ended = f"ended after {record['seconds']:,.1f} seconds"
+    assert run.stderr.splitlines()[-1] == f"Run {record['run']}: {ended}: complete."
 
 
 @pytest.mark.parametrize("times", [1, 2])
