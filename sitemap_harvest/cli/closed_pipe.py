@@ -48,5 +48,6 @@ def discard(file: TextIO) -> None:
 def flush() -> None:
     """Write what the standard streams have buffered, as Python does at its end, with an exit code of its own."""
     for file in (sys.stderr, sys.stdout):
-        if not file.closed:  # Scrapy closes the standard output if it is an output of the crawl
+        # Scrapy closes the standard output if it is an output of the crawl. With LOG_STDOUT, it is a log.
+        if not getattr(file, "closed", False):
             write("", file)
