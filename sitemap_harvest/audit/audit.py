@@ -150,15 +150,14 @@ class Audit:
             self._documents = dataset.rows("select count(*) from sitemaps")[0][0]
             self.unread = unread_documents(self._snapshot)
             self._has_read = bool(dataset.rows(_HAS_READ))
-            self._may_be_listed = [reason for (reason,) in dataset.rows(UNCHECKED_IF_UNREAD)]
+            self._may_be_listed = [reason for (reason,) in dataset.rows(UNCHECKED_IF_UNREAD.query)]
             self.left_out = self._left_out(dataset)
             missing = self._missing(dataset)
             self._coverage = next(iter(dataset.rows("select listed, exported from coverage")), (None, None))
             for rule in self._rules:
                 if self._option(rule.id).is_off:
                     continue
-                needs = () if rule.needs is None else (rule.needs.partition(".")[0], rule.needs)
-                if reason := next((missing[one] for one in needs if one in missing), None):
+                if reason := next((missing[one] for one in rule.all_needs if one in missing), None):
                     self._not_checked.append(NotChecked(rule=rule.id, reason=reason))
                     continue
                 found, unchecked = self._result(rule, dataset, entries)
@@ -287,7 +286,7 @@ class Audit:
         """Return the findings of *rule*, and the reasons why it is not checked, or only in part."""
         try:
             found = list(self._of_rule(rule, dataset, entries))
-            unchecked = [] if rule.unchecked is None else [text for (text,) in dataset.rows(rule.unchecked)]
+            unchecked = [] if rule.unchecked is None else [text for (text,) in dataset.rows(rule.unchecked.query)]
         except Exception as error:  # noqa: BLE001 - the code of a user's rule may fail in any way
             return [], [f"the rule failed: {error}"]
         if found and rule.needs_all and self._may_be_listed:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from sitemap_harvest.audit.problems import causes_of
+from sitemap_harvest.audit.problems import UNCHECKED_IF_UNREAD, causes_of
 from sitemap_harvest.audit.rule import NEEDS, RULES
 from sitemap_harvest.model import CATALOGUE, Severity
 from sitemap_harvest.model.problem import MAX_SAMPLES
@@ -42,8 +42,8 @@ class Explanation:
     """URLs of specifications."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
     """The default of each threshold."""
-    needs: str | None = None
-    """When the rule is not checked; ``None``: it is always checked."""
+    not_checked: tuple[str, ...] = ()
+    """When the rule is not checked, or only in part: sentences."""
     left_out: str | None = None
     """When an audit leaves out the problem; ``None``: it never does."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -140,9 +140,18 @@ def _of_rule(rule: AuditRule) -> Explanation:
         fix=" ".join(found["Fix"]),
         specs=tuple(found["Spec"]),
         thresholds=rule.thresholds,
-        needs=None if rule.needs is None else NEEDS[rule.needs],
+        not_checked=tuple(_not_checked(rule)),
         names=rule.names,
     )
+
+
+def _not_checked(rule: AuditRule) -> Iterator[str]:
+    if rule.all_needs:
+        yield f"Not checked if {', or if '.join(NEEDS[one] for one in rule.all_needs)}."
+    if rule.needs_all:
+        yield f"Not checked if it would find something, and {UNCHECKED_IF_UNREAD.words}."
+    if rule.unchecked is not None:
+        yield f"Not checked, or only in part, if {rule.unchecked.words}."
 
 
 def new_texts(finding: Finding, sample: FindingSample) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.rule import shortened
+from sitemap_harvest.audit.rule import Unchecked, shortened
 from sitemap_harvest.model import CATALOGUE, READ_SEPARATELY
 from sitemap_harvest.snapshots.merge import NOT_ASKED_FOR
 
@@ -78,18 +78,23 @@ UNREAD_DOCUMENTS = f"""
 """
 MAY_BE_LISTED = "a document that was not read completely may list what seems to be missing"
 LEFT_OUT_MAY_LIST = "a document that the run did not request may list what seems to be missing"
-UNCHECKED_IF_UNREAD = f"""
+UNCHECKED_IF_UNREAD = Unchecked(
+    f"""
     select if(bool_or(is_left_out), '{LEFT_OUT_MAY_LIST}', '{MAY_BE_LISTED}') from unread_documents having count(*) > 0
-"""  # noqa: S608 - our own texts
+    """,  # noqa: S608 - our own texts
+    "a document that was not read completely, or that the run did not request, may list what seems to be missing",
+)
 LEAVES_OUT = "exists (from unread_documents where is_left_out)"
 """The condition that the run left out documents: so what they list seems to be missing, though nothing is wrong."""
-UNCHECKED_IF_LEFT_OUT = f"select '{LEFT_OUT_MAY_LIST}' where {LEAVES_OUT}"
-UNREAD_NAMES = """
-    select 'robots.txt or an index was not read completely' from unread_documents
+UNCHECKED_IF_LEFT_OUT = Unchecked(f"select '{LEFT_OUT_MAY_LIST}' where {LEAVES_OUT}", LEFT_OUT_MAY_LIST)
+_UNREAD_NAMES = "robots.txt or an index was not read completely"
+UNREAD_NAMES = f"""
+    select '{_UNREAD_NAMES}' from unread_documents
     where kind = 'index' or (parent is null and ends_with(url, '/robots.txt'))
         or (kind is null and found_by = 'robots' and outcome not in ('absent', 'not-a-sitemap'))  -- perhaps an index
     limit 1
-"""
+"""  # noqa: S608 - our own text
+UNCHECKED_IF_UNREAD_NAMES = Unchecked(UNREAD_NAMES, _UNREAD_NAMES)
 PROBLEMS = f"""
     with documents as (
         select url, number, kind, outcome, parent, found_by, complete, problems,

@@ -37,6 +37,20 @@ NEEDS = {
 """What a rule may need, each with the reason why it is not checked without. ``a.b`` needs ``a`` too."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """When a rule is not checked, or only for a part of the snapshot."""
+
+    query: str
+    """An SQL query of the reasons, one in each row; no row if the rule is checked."""
+    words: str
+    """The condition as text, which follows ``if``."""
+
+    def where(self, condition: str) -> Unchecked:
+        """Return the same, of snapshots that fulfill an SQL *condition*: the query ends with one already."""
+        return Unchecked(f"{self.query} and {condition}", self.words)
+
+
 class _FormattedNumber(float):
     """A number that is formatted with a noun, as in ``{count:image}``, or as other numbers."""
 
@@ -93,8 +107,8 @@ class AuditRule:
     """Whether the share is that of the entries with an occurrence, rather than what the query returns."""
     needs: str | None = "urls"
     """A key of :data:`NEEDS`; ``None``: nothing."""
-    unchecked: str | None = None
-    """An SQL query of the reasons why parts of the snapshot are not checked, one in each row; ``None``: all are."""
+    unchecked: Unchecked | None = None
+    """When parts of the snapshot are not checked; ``None``: all are."""
     needs_all: bool = False
     """Whether a document that was not read completely may refute what it finds: then it is not checked."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -114,6 +128,11 @@ class AuditRule:
     def thresholds(self) -> dict[str, float]:
         """The default of each threshold, by name; the first is the one that findings have."""
         return {name: one.default for name, one in inspect.signature(self.query).parameters.items()}
+
+    @property
+    def all_needs(self) -> tuple[str, ...]:
+        """The keys of :data:`NEEDS` without which the rule is not checked."""
+        return () if self.needs is None else tuple(dict.fromkeys([self.needs.partition(".")[0], self.needs]))
 
     @property
     def names_most(self) -> bool:
@@ -155,7 +174,7 @@ def rule(
     of_site: bool = False,
     has_share: bool = False,
     needs: str | None = "urls",
-    unchecked: str | None = None,
+    unchecked: Unchecked | None = None,
     needs_all: bool = False,
     **names: str,
 ) -> Callable[[_Q], _Q]:

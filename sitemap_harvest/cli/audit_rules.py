@@ -70,8 +70,7 @@ def _texts(known: Explanation, option: RuleOptions) -> tuple[str, list[str], lis
         facts.append("Not checked by an audit, only by sitemap-harvest validate.")
     if known.left_out is not None:
         facts.append(f"An audit leaves it out if {known.left_out}. sitemap-harvest validate always reports it.")
-    if known.needs is not None:
-        facts.append(f"Not checked if {known.needs}.")
+    facts += known.not_checked
     facts += [f"Specification: {spec}" for spec in known.specs]
     facts += [f"{tool.replace('_', ' ').title()}: {name}" for tool, name in known.names.items()]
     return head, [known.title, *known.paragraphs, *([f"Fix: {known.fix}"] if known.fix else [])], facts

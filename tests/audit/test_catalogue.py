@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sitemap_harvest.audit import RULES, AuditRule
+from sitemap_harvest.audit.explanation import explanation_of
 from sitemap_harvest.audit.rule import NEEDS
 from sitemap_harvest.model import CATALOGUE
 from tests.audit import test_hreflang_rules, test_media_rules, test_sitemap_rules
@@ -42,6 +43,44 @@ def test_every_rule_has_valid_facts(rule: AuditRule) -> None:
     assert rule.needs is None or rule.needs in NEEDS
     assert rule.names.keys() <= {"google", "bing", "screaming_frog", "sitebulb"}
     assert all(isinstance(value, int | float) for value in rule.thresholds.values())
+
+
+MAY_BE_LISTED = (
+    "a document that was not read completely, or that the run did not request, may list what seems to be missing"
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentences"),
+    [
+        ("site/repeated-in-robots", ()),
+        ("url/fragment", ("Not checked if no URL was read.",)),
+        (
+            "site/home-page-missing",
+            (
+                "Not checked if a single document was audited, not a site, or if no URL was read.",
+                f"Not checked if it would find something, and {MAY_BE_LISTED}.",
+            ),
+        ),
+        (
+            "hreflang/target-not-listed",
+            (
+                "Not checked if a single document was audited, not a site.",
+                f"Not checked, or only in part, if {MAY_BE_LISTED}.",
+            ),
+        ),
+    ],
+)
+def test_the_explanation_says_when_a_rule_is_not_checked(rule: str, sentences: tuple[str, ...]) -> None:
+    assert explanation_of(rule).not_checked == sentences
+
+
+def test_the_explanation_has_each_reason_why_a_rule_may_not_be_checked() -> None:
+    counts = {
+        name: bool(rule.needs) + rule.needs_all + (rule.unchecked is not None and bool(rule.unchecked.words))
+        for name, rule in RULES.items()
+    }
+    assert {name: len(explanation_of(name).not_checked) for name in RULES} == counts
 
 
 def test_every_rule_has_a_case_that_trips_it_and_one_that_nearly_does() -> None:

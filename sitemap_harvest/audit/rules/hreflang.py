@@ -90,7 +90,7 @@ def missing_self() -> str:
     "hreflang/missing-return",
     Severity.ERROR,
     "{count:hreflang reference} without a return link, such as {value}",
-    unchecked=f"{UNCHECKED_IF_LEFT_OUT} and exists (from alternates)",
+    unchecked=UNCHECKED_IF_LEFT_OUT.where("exists (from alternates)"),
     screaming_frog="Missing Return Links",
     sitebulb="Missing reciprocal hreflang (no return-tag)",
 )
@@ -187,7 +187,7 @@ def no_x_default(languages: float = 3) -> str:
     Severity.NOTICE,
     "{count:language version} in no sitemap, such as {value}",
     needs="site",
-    unchecked=f"{UNCHECKED_IF_UNREAD} and exists (from alternates)",
+    unchecked=UNCHECKED_IF_UNREAD.where("exists (from alternates)"),
 )
 def target_not_listed() -> str:
     """A language version is not listed by any sitemap of the site.

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from sitemap_harvest.audit.problems import LEAVES_OUT, UNCHECKED_IF_UNREAD
-from sitemap_harvest.audit.rule import rule
+from sitemap_harvest.audit.rule import Unchecked, rule
 from sitemap_harvest.model import Severity
 
 _SUCCESS = "status between 200 and 299"
 # A probe has a sample of all pages.
-_UNCHECKED = "select reason from coverage where reason is not null and (select listed from probes) is null"
+_UNCHECKED = Unchecked(
+    "select reason from coverage where reason is not null and (select listed from probes) is null",
+    "the crawl export lacks some of the listed URLs",
+)
 _OF_SITEMAPS = "kind not in ('feed', 'links')"
-_UNCHECKED_OF_SITEMAPS = f"""
-    {_UNCHECKED}
+_NO_PAGE_OF_SITEMAPS = "no page that a sitemap lists was checked, only those of feeds and pages of links"
+_UNCHECKED_OF_SITEMAPS = Unchecked(
+    f"""
+    {_UNCHECKED.query}
     union all
-    select 'no page that a sitemap lists was checked, only those of feeds and pages of links'
-    where not exists (from listed_pages where {_OF_SITEMAPS})
-"""
-_UNCHECKED_NOT_LISTED = f"""
+    select '{_NO_PAGE_OF_SITEMAPS}' where not exists (from listed_pages where {_OF_SITEMAPS})
+    """,
+    f"{_UNCHECKED.words}, or if {_NO_PAGE_OF_SITEMAPS}",
+)
+_UNCHECKED_NOT_LISTED = Unchecked(
+    f"""
     select reason from coverage where reason is not null and exported = 0
     union all
-    {UNCHECKED_IF_UNREAD}
-"""  # noqa: S608 - our own queries
+    {UNCHECKED_IF_UNREAD.query}
+    """,  # noqa: S608 - our own queries
+    f"the crawl export has none of the listed URLs, or if {UNCHECKED_IF_UNREAD.words}",
+)
 _ERROR = "coalesce(status >= 400, error is not null)"
 _REDIRECTED = "(len(redirects) > 0 or coalesce(status between 300 and 399, false))"
 _AFTER = f"if({_REDIRECTED}, ' after a redirect', '')"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import LEAVES_OUT, UNCHECKED_IF_LEFT_OUT, UNREAD_NAMES
+from sitemap_harvest.audit.problems import LEAVES_OUT, UNCHECKED_IF_LEFT_OUT, UNCHECKED_IF_UNREAD_NAMES, UNREAD_NAMES
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -10,7 +10,7 @@ _RESULT = "(select result from runs where run = (select max(run) from runs))"
 
 
 @rule("site/no-sitemap", Severity.ERROR, "{value}", of_site=True, needs="site",
-      unchecked=f"{UNCHECKED_IF_LEFT_OUT} and {_RESULT} in ('absent', 'unfinished')")  # fmt: skip
+      unchecked=UNCHECKED_IF_LEFT_OUT.where(f"{_RESULT} in ('absent', 'unfinished')"))  # fmt: skip
 def no_sitemap() -> str:
     """No sitemap was found, or none could be read.
 
@@ -80,7 +80,7 @@ def repeated_in_robots() -> str:
 
 
 @rule("site/not-in-robots", Severity.WARNING, "listed neither in robots.txt nor in an index", needs=None,
-      unchecked=UNREAD_NAMES)  # fmt: skip
+      unchecked=UNCHECKED_IF_UNREAD_NAMES)  # fmt: skip
 def not_in_robots() -> str:
     """A sitemap is named neither by robots.txt nor by an index.
 

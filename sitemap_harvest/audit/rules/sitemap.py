@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.problems import NAMED, UNREAD_NAMES
+from sitemap_harvest.audit.problems import NAMED, UNCHECKED_IF_UNREAD_NAMES, UNREAD_NAMES
 from sitemap_harvest.audit.rule import rule
 from sitemap_harvest.model import Severity
 
@@ -348,7 +348,7 @@ def index_lastmod_missing(share: float = 0.5) -> str:
 
 
 @rule("sitemap/unlisted", Severity.NOTICE, "named by nothing any more: {value}", needs="site.history",
-      unchecked=UNREAD_NAMES)  # fmt: skip
+      unchecked=UNCHECKED_IF_UNREAD_NAMES)  # fmt: skip
 def unlisted() -> str:
     """A sitemap that robots.txt or an index named in an earlier run is named by nothing any more.
 

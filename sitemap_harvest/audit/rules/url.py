@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_harvest.audit.rule import rule
+from sitemap_harvest.audit.rule import Unchecked, rule
 from sitemap_harvest.model import Severity
 
 _TRACKING = (
@@ -254,7 +254,8 @@ def out_of_scope() -> str:
     """
 
 
-_UNKNOWN = """
+_UNKNOWN = Unchecked(
+    """
     with missing as (
         select site, count(*) as urls, any_value(url) as url, any_value(reason) as reason
         from sitemap_urls left join robots using (site) where site is not null and text is null group by site
@@ -265,7 +266,9 @@ _UNKNOWN = """
         if(count(*) = 1, max(site), count(*) || ' hosts (such as ' || arg_max(site, (urls, site)) || ')'),
         sum(urls)::bigint)
     from missing where url is null having count(*) > 0
-"""
+    """,
+    "the robots.txt of the host of a listed URL is unknown, or not part of the audit",
+)
 
 
 @rule(
