@@ -13,7 +13,7 @@ from sitemap_harvest.config.arguments import ARGUMENTS, URL_FILTERS, RunConfig, 
 from sitemap_harvest.config.named_targets import TARGET, arguments_of
 from sitemap_harvest.config.settings import HarvestSettings
 from sitemap_harvest.engine.exit_codes import RunOutcome
-from sitemap_harvest.errors import ArgumentError
+from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.model import Severity
 from sitemap_harvest.model.problem import MAX_SAMPLES
 from sitemap_harvest.snapshots.store import open_store
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.cli.parsers import ActionParser
     from sitemap_harvest.snapshots.store import History
 
+_MOST_SITES = 5  # in a message
 USAGE = "TARGET... | --store S [SITE...]"
 EPILOG = (
     "With --store, the audit reads the last snapshot of each SITE, or of all sites, "
@@ -119,11 +120,30 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
         raise ArgumentError("-a", opts.spargs, "given without --store", message=message)
     store = open_store(opts.store)
     histories = [output.stored_site(store, name) for name in opts.targets] or store.histories()
+    _check_time(opts.at, histories)
     probed = RunOutcome.WHOLE if opts.probe is None else _probe_stored(histories, opts, settings, probe)
     opts.baseline = None
     with audit_export.opened(opts) as opts.export:
         audited, _ = audit_sites(store, histories, opts, options, limit, reports)
     return audited if probed is RunOutcome.WHOLE else probed
+
+
+def _check_time(at: str, histories: Sequence[History]) -> None:
+    """Raise :exc:`StoreError` if one of *histories* has no snapshot *at* that time, with the sites that have one."""
+    sites, errors = [], []
+    for history in histories:
+        try:
+            history.run(at)
+        except StoreError as error:
+            errors.append(error)
+        else:
+            sites.append(history.site)
+    if errors and sites:
+        more = f" and {len(sites) - _MOST_SITES:,} more" if sites[_MOST_SITES:] else ""
+        names = f"{' '.join(sites[:_MOST_SITES])}{more}"
+        raise StoreError(f"{errors[0]}; to audit only sites with such a snapshot, name them: {names}") from errors[0]
+    if errors:
+        raise errors[0]
 
 
 def _without_effect(opts: argparse.Namespace) -> str:

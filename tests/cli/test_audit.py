@@ -417,6 +417,17 @@ def test_an_earlier_snapshot_is_audited(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("targets", [[], [B, SITE]], ids=["all-sites", "named"])
+def test_a_snapshot_that_some_sites_lack_needs_the_names_of_the_others(targets: list[str], folder: Path) -> None:
+    first = open_store(folder / "s").history(SITE).runs[0].id
+    for when in ("previous", first):
+        run = command("audit", *targets, "--at", when, cwd=folder)
+        assert run.returncode == 2
+        assert f"{B}: " in run.stderr
+        assert f"; to audit only sites with such a snapshot, name them: {SITE}\n" in run.stderr
+        assert command("audit", SITE, "--at", when, cwd=folder).returncode == 0
+
+
 def test_rules_are_set_by_a_setting(folder: Path) -> None:
     for value, expected in (("off", []), ("error", [("error", "url/fragment")])):
         setting = f"SITEMAP_HARVEST_AUDIT={json.dumps({'url/fragment': value})}"
