@@ -16,7 +16,7 @@ from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.errors import ArgumentError, StoreError
 from sitemap_harvest.model import Severity
 from sitemap_harvest.model.problem import MAX_SAMPLES
-from sitemap_harvest.snapshots.store import open_store
+from sitemap_harvest.snapshots.store import open_store, store_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -240,7 +240,7 @@ def _crawl(
     with TemporaryDirectory(prefix="sitemap-harvest-") as folder:
         opts.spargs = {"store": options.store or folder, **given}
         keeps_store = opts.spargs["store"] != folder
-        store = open_store(opts.spargs["store"], create=True)
+        store = store_at(opts.spargs["store"])  # the crawl creates it
         names = store.renamed(config.sites)
         roots = [names.get(root, root) for root in roots]
         before = {root: store.history(root).runs[-1:] for root in roots}

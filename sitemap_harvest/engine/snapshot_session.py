@@ -16,7 +16,7 @@ from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome, counted, is_read_separately
-from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, open_store, sites_alike
+from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, sites_alike, store_at
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ class SnapshotSession:
         fail: Callable[[], None],
         delivery: ChangeDelivery | None = None,
     ) -> None:
-        """Open the store at *store*, or create it. Raises :exc:`StoreError`, also if the only site has no baseline.
+        """Open the store at *store*, which need not exist: the run creates it when it begins.
+
+        Raises :exc:`StoreError` if it cannot be read, or the only site has no baseline.
 
         *run_id* is the ID of the run, which began at *started_at*; a site whose last
         run has a later id gets one after that. *count* adds to a stat. *fail* ends the
@@ -73,7 +75,7 @@ class SnapshotSession:
         self._count = count
         self._fail = fail
         self.delivery = delivery
-        self.store: Store = open_store(store, create=True)
+        self.store: Store = store_at(store)
         names = self.store.renamed(config.sites)
         for site, name in list(names.items())[:_FEW_NAMES]:
             logger.warning(
@@ -106,6 +108,7 @@ class SnapshotSession:
             return None
         history = self.store.history(root)
         try:
+            self.store.create()  # if an own start() has not
             if (holder := self._locks.take(history.folder)) is not None:
                 reason = f"the run {holder} is harvesting the site into the same store"
                 return SiteUnavailable(reason, is_temporary=True)

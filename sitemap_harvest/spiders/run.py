@@ -74,7 +74,7 @@ class Harvest(RunState):
         crawler.signals.connect(self.log_summary, signal=signals.engine_stopped)  # below Scrapy's stats
 
     def open(self) -> None:
-        """Read arguments and settings, and open the store. If that fails, the run ends with one line, no traceback."""
+        """Read arguments and settings, and find the store. If that fails, the run ends with one line, no traceback."""
         self._crawler.stats.set_value(RUN, self.run_id)
         self.summary.count = self._crawler.stats.inc_value
         try:
@@ -119,6 +119,8 @@ class Harvest(RunState):
             return
         try:
             config = self._current_config()
+            if self.session is not None:  # only now: other components may have refused the run
+                self.session.store.create()
         except HarvestError as error:
             with suppress(CloseSpider):
                 self.refuse(str(error))

@@ -64,6 +64,30 @@ def test_a_file_in_place_of_a_store_ends_the_run_with_one_line(serve, keep):
     assert site.requests == []
 
 
+@pytest.mark.parametrize(
+    ("given", "output", "words"),
+    [
+        pytest.param({}, "old.parquet", "old.parquet already exists", id="output-that-cannot-be-appended-to"),
+        pytest.param({"baseline": "first"}, "new.jsonl", "no snapshot", id="no-baseline"),
+    ],
+)
+def test_a_refused_run_creates_no_store(serve, keep, given, output, words, tmp_path):
+    (tmp_path / "old.parquet").write_text("mine")
+    feeds = {f"{tmp_path}/{output}": {"format": output.partition(".")[2]}}
+    run = keep(serve(SITE), calm=False, emit="changes", settings={"FEEDS": feeds}, **given)
+    assert (run.run.reason, run.requests) == ("wrong_argument", [])
+    assert words in run.run.log
+    assert not keep.folder.exists()
+
+
+def test_a_store_that_cannot_be_created_ends_the_run_before_a_request(serve, keep, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "none" / "store")
+    output = keep(serve(SITE), calm=False, store=f"{tmp_path}/link")
+    assert (output.run.reason, output.requests) == ("wrong_argument", [])
+    (error,) = output.run.errors
+    assert f"store '{tmp_path}/link': it cannot be opened: " in error
+
+
 def _manifest(run):
     return run.parent.parent / "manifest.json.gz"
 

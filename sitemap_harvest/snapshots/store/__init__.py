@@ -5,7 +5,7 @@ from sitemap_harvest.snapshots.store.compaction import compact, prune
 from sitemap_harvest.snapshots.store.lock import SiteLocks
 from sitemap_harvest.snapshots.store.pages import PageWriter
 from sitemap_harvest.snapshots.store.snapshot import Snapshot
-from sitemap_harvest.snapshots.store.store import History, Run, Store, open_store, sites_alike
+from sitemap_harvest.snapshots.store.store import History, Run, Store, open_store, sites_alike, store_at
 from sitemap_harvest.snapshots.store.writer import DocumentRows, DocumentWriter, SiteWriter
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "open_store",
     "prune",
     "sites_alike",
+    "store_at",
 ]

@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import zlib
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -186,26 +186,39 @@ def open_store(path: str | Path, *, create: bool = False) -> Store:
 
     Raises :exc:`StoreError` if there is none, or it cannot be read or written.
     """
+    store = store_at(path)
+    if create:
+        store.create()
+    elif not store.exists:
+        raise StoreError(
+            f"store {shown(path)!r}: no snapshot store exists there; "
+            f"a crawl makes one: sitemap-harvest crawl SITE --store {quote(shown(path))}"
+        )
+    return store
+
+
+def store_at(path: str | Path) -> Store:
+    """Return the store at *path*, which need not exist. Raises :exc:`StoreError` if it cannot be read."""
     folder = Folder.at(path)
+    with _naming(shown(path)):
+        try:
+            if (data := folder.read(_STORE)) is not None:
+                check_format(json.loads(data)["format"], folder)
+        except (ValueError, TypeError, KeyError) as error:
+            words = f"{folder}/{_STORE} is damaged, or not that of a store"
+            raise StoreError(f"store {shown(path)!r}: {words}") from error
+    return Store(folder, new_at=shown(path) if data is None else None)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Raise :exc:`StoreError` with the *path* of the store for an error of the file system."""
     try:
-        if (data := folder.read(_STORE)) is None and not create:
-            raise StoreError(
-                f"store {shown(path)!r}: no snapshot store exists there; "
-                f"a crawl makes one: sitemap-harvest crawl SITE --store {quote(shown(path))}"
-            )
-        if data is None:
-            if folder.is_local and any(name[0] != "." for name in folder.names()):
-                logger.warning("A new store is created in %s, a folder that already has other files", folder)
-            folder.put(_STORE, json.dumps({"format": FORMAT}).encode())
-        else:
-            check_format(json.loads(data)["format"], folder)
+        yield
     except (OSError, pa.ArrowException) as error:
         errno = getattr(error, "errno", None)
         words = f"it cannot be opened: {os.strerror(errno).lower()}" if errno else error
-        raise StoreError(f"store {shown(path)!r}: {words}") from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"store {shown(path)!r}: {folder}/{_STORE} is damaged, or not that of a store") from error
-    return Store(folder)
+        raise StoreError(f"store {path!r}: {words}") from error
 
 
 def is_store(path: str) -> bool:
@@ -216,12 +229,28 @@ def is_store(path: str) -> bool:
 class Store:
     """The snapshots of many sites. A *site* is the site or document that the user named."""
 
-    def __init__(self, folder: Folder) -> None:
-        """Open the store in *folder*."""
+    def __init__(self, folder: Folder, *, new_at: str | None = None) -> None:
+        """Open the store in *folder*. *new_at*: the path of a store that does not exist, as the user gave it."""
         self.folder = folder
+        self._new_at = new_at
 
     def __repr__(self) -> str:
         return f"<Store {shown(self.folder.path)}>"
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a store."""
+        return self._new_at is None
+
+    def create(self) -> None:
+        """Make the store, unless it exists. Raises :exc:`StoreError` if it cannot be written."""
+        if self._new_at is None:
+            return
+        with _naming(self._new_at):
+            if self.folder.is_local and any(name[0] != "." for name in self.folder.names()):
+                logger.warning("A new store is created in %s, a folder that already has other files", self.folder)
+            self.folder.put(_STORE, json.dumps({"format": FORMAT}).encode())
+        self._new_at = None
 
     def sites(self) -> list[str]:
         """Return the sites that have a snapshot, sorted."""
