@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import History, Run, Store
 
 USAGE = "--store S [SITE]"
-EPILOG = "Exit codes: 0 success; 2 wrong usage; 3 the store has no runs; 4 a file is damaged, or a site is locked."
+EPILOG = (
+    "Columns: documents and URLs are those of the whole snapshot, also those that the run did not request; changes are "
+    "those since the previous run (first: there is none); complete is yes if every document was read completely or "
+    "confirmed, and has the result of the site unless that is found. "
+    "In the JSON and in the view runs of a query, rows is the number of entries that no earlier run had stored.\n"
+    "Exit codes: 0 success; 2 wrong usage; 3 the store has no runs; 4 a file is damaged, or a site is locked."
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

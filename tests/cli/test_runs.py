@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sitemap_harvest.cli.runs import EPILOG
 from sitemap_harvest.snapshots.store import SiteLocks, open_store
 from sitemap_harvest.snapshots.store.cursors import Cursor, cursors, move
 from tests import forked
@@ -35,6 +36,12 @@ def test_the_runs_of_all_sites_are_listed(folder: Path) -> None:
         [SITE, IDS[2], "2026-11-03 03:00:00", "60.0", "1", "20", "1 added, 1 removed", "yes"],
         [B, "20261104T030000Z-000000", "2026-11-04 03:00:00", "60.0", "1", "20", "first", "yes"],
     ]
+
+
+@pytest.mark.parametrize("column", ["documents", "URLs", "changes", "complete", "rows"])
+def test_the_help_explains_the_columns(column: str) -> None:
+    text = EPILOG.partition("Exit codes")[0]
+    assert f"{column} is " in text or f"{column} are " in text or f"{column} and URLs are " in text
 
 
 def test_the_runs_of_a_site_are_listed_as_json(folder: Path) -> None:

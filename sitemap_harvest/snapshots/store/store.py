@@ -73,7 +73,7 @@ class Run:
     base: str | None = None
     """The address at which the site responded, such as ``http://a.example``; ``None``: at none, or it is a document."""
     rows: int = 0
-    """Rows that no earlier run had stored."""
+    """Entries that no earlier run had stored: few if the sitemaps have hardly changed."""
     documents: int = 0
     """Documents of the snapshot, and those that are still listed, but left it because they are absent or redirect."""
     urls: int | None = None
