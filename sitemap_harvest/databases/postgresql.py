@@ -88,7 +88,9 @@ class PostgresqlServer(AdbcDatabase):
 
     def _lock(self, table: str) -> None:
         self._execute(f"set local lock_timeout = '{LOCK_SECONDS}s'")
-        self._query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [f"sitemap_harvest {self._quoted(table)}"])
+        of_table = f"sitemap_harvest {self._quoted(table)}"
+        with self._waiting():
+            self._query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [of_table])
         schema = self.location.schema  # "if not exists" would need the right to create one, even if it exists
         if schema and not self._query("select 1 from pg_namespace where nspname = $1", [schema]):
             self._execute(f"create schema {self._quote(schema)}")

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sitemap_harvest.databases.database import COMMENT, Database, raising_as_it_was
 from sitemap_harvest.databases.location import Mode
+from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sitemap_harvest.databases.database import Rows
 
+logger = logging.getLogger(__name__)
+
 LOCK_SECONDS = 60
 """How long to wait for another program that writes the same table."""
+_SILENT_SECONDS = 1.0
 _STAGING = "sitemap_harvest_new_rows"
 
 
@@ -43,6 +49,19 @@ class SqlDatabase(Database):
         except BaseException:
             self._roll_back()
             raise
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Log what the block waits for if that takes a while: it locks the database, or a table."""
+        message = "%s: another program has locked it; waiting for at most %d seconds"
+        address = without_login(self.location.address)
+        timer = Timer(_SILENT_SECONDS, logger.warning, (message, address, LOCK_SECONDS))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def lock(self, name: str) -> None:
         """Lock the table *name* until the end of the transaction."""

@@ -123,7 +123,8 @@ class SqliteFile(AdbcDatabase):
         for is_last in (False, True):
             self._execute(f"pragma busy_timeout = {LOCK_SECONDS * 1000}")
             self._execute("commit")  # of the transaction that the driver has begun
-            self._execute("begin immediate")
+            with self._waiting():
+                self._execute("begin immediate")
             if is_last or Path(self.location.address).exists():
                 return
             super().close()  # another program has removed it, as it was new and empty

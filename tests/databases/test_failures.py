@@ -30,7 +30,7 @@ from sitemap_harvest.integration.items.database_output import RowFiles, TablesEx
 from tests.databases.reading import load, read, run_query
 from tests.databases.test_tables import entry, urls
 from tests.forked import FORKSERVER
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -410,6 +410,21 @@ def test_the_right_to_delete_is_needed_before_a_run_that_deletes(server: str, mo
     monkeypatch.setenv("PGPASSWORD", "wrong")
     with pytest.raises(DatabaseError, match='failed for user "adds"; set the environment variable PGPASSWORD'):
         load(uri, "append", urls=urls())
+
+
+def test_waiting_for_a_program_that_has_locked_the_file_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    uri = f"sqlite:{tmp_path}/x.db"
+    load(uri, "create", urls=urls(entry(0)))
+    with ThreadPoolExecutor(1) as threads:
+        with open_database(parse_location(uri, default=Mode.APPEND)) as other, other.transaction():
+            monkeypatch.setattr("sitemap_harvest.databases.sql_database._SILENT_SECONDS", 0.01)
+            loading = threads.submit(load, uri, "append", urls=urls(entry(1)))
+            wait_until(lambda: caplog.messages)
+        assert loading.result() == 1
+    assert caplog.messages == [f"{tmp_path}/x.db: another program has locked it; waiting for at most 60 seconds"]
+    assert [row["position"] for row in read(uri)] == [0, 1]
 
 
 @pytest.mark.service
