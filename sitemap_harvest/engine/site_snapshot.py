@@ -197,9 +197,9 @@ class SiteSnapshot:
         """Return candidates for documents of the last snapshot that the run has not visited and that may still exist.
 
         Documents that others list come after their listers: by then it is known whether
-        they are still listed; if not, they are no candidates. So call this again
-        whenever all candidates are done, until it returns none. With ``feeds_only``
-        only feeds are returned.
+        they are still listed; if not, they are no candidates, unless the lister has left
+        the snapshot. So call this again whenever all candidates are done, until it returns
+        none. With ``feeds_only`` only feeds are returned.
         """
         gone = self._gone(is_visited)
         waiting = {
@@ -215,7 +215,7 @@ class SiteSnapshot:
         later = frozenset().union(*(lists.get(key, ()) for key in waiting))
         listed = frozenset().union(*lists.values())
         first = [key for key in waiting if key not in later]
-        found = [key for key in first or waiting if key in listed or not needs_lister(waiting[key])]
+        found = [key for key in first or waiting if key in listed or not self._has_lister(waiting[key])]
         self._recalled.update(found)
         return [
             Candidate(
@@ -230,6 +230,13 @@ class SiteSnapshot:
             )
             for row in (waiting[key] for key in found)
         ]
+
+    def _has_lister(self, row: SitemapRecord) -> bool:
+        """Return whether the document of *row* needs a lister, and the last snapshot has the one that it came from."""
+        if row.parent is None or not needs_lister(row):
+            return False
+        lister = self._known.get(document_key(row.parent))
+        return lister is not None and lister.left is None and lister.rows_from is not None
 
     def _gone(self, is_visited: Callable[[str], bool]) -> set[str]:
         """Return the keys of documents that were listed and are not any more, except by documents that are gone too."""
