@@ -198,8 +198,9 @@ class SiteSnapshot:
 
         Documents that others list come after their listers: by then it is known whether
         they are still listed; if not, they are no candidates, unless the lister has left
-        the snapshot. So call this again whenever all candidates are done, until it returns
-        none. With ``feeds_only`` only feeds are returned.
+        the snapshot. Then they come last: they may redirect to a listed document. So call
+        this again whenever all candidates are done, until it returns none. With
+        ``feeds_only`` only feeds are returned.
         """
         gone = self._gone(is_visited)
         waiting = {
@@ -215,7 +216,9 @@ class SiteSnapshot:
         later = frozenset().union(*(lists.get(key, ()) for key in waiting))
         listed = frozenset().union(*lists.values())
         first = [key for key in waiting if key not in later]
-        found = [key for key in first or waiting if key in listed or not self._has_lister(waiting[key])]
+        found = [key for key in first if key in listed or not needs_lister(waiting[key])]
+        if not found:
+            found = [key for key in first or waiting if key in listed or not self._has_lister(waiting[key])]
         self._recalled.update(found)
         return [
             Candidate(
@@ -232,10 +235,8 @@ class SiteSnapshot:
         ]
 
     def _has_lister(self, row: SitemapRecord) -> bool:
-        """Return whether the document of *row* needs a lister, and the last snapshot has the one that it came from."""
-        if row.parent is None or not needs_lister(row):
-            return False
-        lister = self._known.get(document_key(row.parent))
+        """Return whether the last snapshot has the document that listed that of *row*."""
+        lister = None if row.parent is None else self._known.get(document_key(row.parent))
         return lister is not None and lister.left is None and lister.rows_from is not None
 
     def _gone(self, is_visited: Callable[[str], bool]) -> set[str]:
