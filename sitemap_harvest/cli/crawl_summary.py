@@ -105,7 +105,7 @@ def _lines(summary: Summary, outcome: RunOutcome) -> Iterator[tuple[str, str]]:
             ("yellow", "No URLs found:", (summary.site_notes,)),
             ("yellow", "Failed or incomplete:", (summary.notes,)),
             ("yellow", "Not read:", (summary.interrupted,)),
-            ("", "Failed, but not counted:", (summary.out_of_scope, summary.guesses)),
+            ("", "Failed, but not needed:", (summary.out_of_scope, summary.guesses)),
         ):
             if lines := [line for one in notes for line in one.lines()]:
                 yield style, title

@@ -125,7 +125,8 @@ class LastmodTrust(ItemRecord):
     def in_words(self) -> str:
         """Return the score and its reasons in one line."""
         reasons = f": {'; '.join(self.reasons)}" if self.reasons else ""
-        return f"{self.sitemap or self.site}: trust in lastmod {self.score} of 100{reasons}"
+        entries = f"{self.entries:,} {'entry counts' if self.entries == 1 else 'entries count'}"
+        return f"{self.sitemap or self.site}: trust in lastmod {self.score} of 100 ({entries}){reasons}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,7 +171,7 @@ class Harvest(RunState):
         for title, notes in (
             ("Failed or incomplete", summary.notes),
             ("Not read", summary.interrupted),
-            ("Failed, but not counted", summary.out_of_scope),
+            ("Failed, but not needed", summary.out_of_scope),
         ):
             for note, values in notes.lines():
                 logger.info("%s: %s", title, note, extra=fields("document", **values))

@@ -183,7 +183,7 @@ def test_documents_out_of_scope_are_listed_but_not_counted() -> None:
         record = SitemapRecord(url=url, root=root, found_by=found_by, outcome=outcome, reason=reason)
         summary.add(record, urls=0, is_wanted=False)
     assert shown(summary, FINISHED | {"elapsed_time_seconds": 1.0}) == [
-        "Failed, but not counted:",
+        "Failed, but not needed:",
         f"  https://b.example/s.xml: {reason}",
         "Ended after 1.0 seconds: complete.",
     ]
@@ -270,7 +270,7 @@ def test_guesses_that_failed_are_listed_but_not_counted() -> None:
     summary = Summary(urls=1)
     summary.add_site(record)
     assert shown(summary, FINISHED | {"elapsed_time_seconds": 1.0})[:-1] == [
-        "Failed, but not counted:",
+        "Failed, but not needed:",
         f"  {base}/sitemap.xml: it was only a guess, and sitemaps were found elsewhere",
         f"  {site}/robots.txt: TLS failed; the site was read at {base}",
         f"  {site}:8080/robots.txt: it was only a guess, and the site responds at {base}",

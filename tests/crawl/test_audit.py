@@ -34,7 +34,7 @@ def test_findings_and_summary_of_a_site_without_a_store(serve, crawl, tmp_path):
     trust = [(row["sitemap"], row["score"], row["reasons"]) for row in lines(tmp_path / "trust.jsonl")]
     assert trust == [(one, 0, ["100% of the entries have no lastmod"]) for one in (None, f"{site.url}/s.xml")]
     assert audit["lastmod_trust"] == 0
-    assert f"{site.url}: trust in lastmod 0 of 100: 100% of the entries have no lastmod" in run.log
+    assert f"{site.url}: trust in lastmod 0 of 100 (4 entries count): 100% of the entries have no lastmod" in run.log
     assert (audit["site"], audit["urls"], sorted(audit["rules"])) == (site.url, 4, sorted(found))
     assert "change/mass-removal" in {one["rule"] for one in audit["not_checked"]}
     assert run.stats["sitemap_harvest/findings/warnings"] == audit["warnings"] == 3
