@@ -179,6 +179,7 @@ def _media(run: int) -> list[str]:
         url(f"{SITE}/v2", "2024-05-05", tags("video", "video", **whole | {"content_loc": f"{SITE}/v2"})),
         url(f"{SITE}/v3", "2024-05-05", tags("video", "video", **whole, duration="0", category="c")),
         url(f"{SITE}/v4", "2024-05-05", tags("video", "video", **whole, expiration_date="2020-01-01")),
+        url(f"{SITE}/v5", "2024-05-05", tags("video", "video", **whole, live="maybe")),  # video/invalid-value
     ]
 
 

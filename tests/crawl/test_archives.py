@@ -122,7 +122,8 @@ def test_a_missing_site_is_unreachable_with_the_reason(serve: Any, crawl: Runner
     run = crawl(site="https://other.example", root=tmp_path / "raw", store=tmp_path / "store")
     assert [(row["result"], row["cause"]) for row in run.sites] == [("unreachable", "not-archived")]
     assert run.fates("//other.example")["https://other.example/robots.txt"] == "failed"
-    assert "https://other.example/robots.txt: the archive has no capture of it" in run.log
+    reason = "unreachable (not-archived): /robots.txt: the archive has no capture of it"
+    assert f"https://other.example: {reason}" in run.log
 
 
 def test_heads_are_archived_as_they_were_sent(crawl: Runner, tmp_path: Path) -> None:
