@@ -130,17 +130,10 @@ def run(opts: argparse.Namespace, settings: Settings) -> RunOutcome:
 
 def _check_time(at: str, histories: Sequence[History]) -> None:
     """Raise :exc:`StoreError` if one of *histories* has no snapshot *at* that time, with the sites that have one."""
-    sites, errors = [], []
-    for history in histories:
-        try:
-            history.run(at)
-        except StoreError as error:
-            errors.append(error)
-        else:
-            sites.append(history.site)
-    if errors and sites:
-        more = f" and {len(sites) - _MOST_SITES:,} more" if sites[_MOST_SITES:] else ""
-        names = f"{' '.join(sites[:_MOST_SITES])}{more}"
+    found, errors = output.with_snapshot(histories, at)
+    if errors and found:
+        more = f" and {len(found) - _MOST_SITES:,} more" if found[_MOST_SITES:] else ""
+        names = f"{' '.join(history.site for history in found[:_MOST_SITES])}{more}"
         raise StoreError(f"{errors[0]}; to audit only sites with such a snapshot, name them: {names}") from errors[0]
     if errors:
         raise errors[0]

@@ -148,6 +148,19 @@ def stored_site(store: Store, name: str) -> History:
     return history
 
 
+def with_snapshot(histories: Sequence[History], when: str) -> tuple[list[History], list[StoreError]]:
+    """Return those of *histories* with a snapshot *when*, and the errors of the others."""
+    found, errors = [], []
+    for history in histories:
+        try:
+            history.run(when)
+        except StoreError as error:
+            errors.append(error)
+        else:
+            found.append(history)
+    return found, errors
+
+
 def make_folder(option: str, given: str, path: str | Path) -> None:
     """Create the folder of the file *path*, which *option* names as *given*, as ``crawl -O`` does.
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 from sitemap_harvest.cli import output
 from sitemap_harvest.cli.plain import distinct, plain
 from sitemap_harvest.engine.exit_codes import RunOutcome
-from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import counted
 
 if TYPE_CHECKING:
@@ -84,13 +83,8 @@ def _check_time(when: str, histories: Sequence[History]) -> None:
     """Raise :exc:`StoreError` if no site has such a snapshot: the result would be empty without explanation."""
     if when in {"latest", "all"}:
         return
-    errors = []
-    for history in histories:
-        try:
-            history.run(when)
-        except StoreError as error:
-            errors.append(error)
-    if errors and len(errors) == len(histories):
+    found, errors = output.with_snapshot(histories, when)
+    if errors and not found:
         raise errors[0]
 
 
