@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from sitemap_harvest.cli.start import begin_start, end_start, spare_pandas
+from sitemap_harvest.cli.start import begin_start, end_start, prevent_pandas_import
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ def main() -> None:
     begin_start()
     job = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that has started this one
     if not job["settings"]:  # then there are no pipelines of the user
-        spare_pandas()
+        prevent_pandas_import()
     from scrapy import signals  # these and others take most of the start
     from scrapy.crawler import AsyncCrawlerProcess
 

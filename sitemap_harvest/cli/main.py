@@ -7,7 +7,7 @@ from signal import SIGINT
 from typing import TYPE_CHECKING
 
 from sitemap_harvest.cli.parsers import PROGRAM, WRONG_USAGE, pick_action
-from sitemap_harvest.cli.start import begin_start, spare_pandas
+from sitemap_harvest.cli.start import begin_start, prevent_pandas_import
 from sitemap_harvest.errors import HarvestError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
         action, others = pick_action(program, sys.argv[1:] if arguments is None else arguments)
         begin_start()
         if arguments is None and action in {"crawl", "validate"} and _runs_only_this_package(others):
-            spare_pandas()
+            prevent_pandas_import()
         return _run(program, action, others)
     except KeyboardInterrupt:  # before the action runs, which handles it itself
         sys.stderr.write("Interrupted.\n")

@@ -20,7 +20,7 @@ def begin_start() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def spare_pandas() -> None:
+def prevent_pandas_import() -> None:
     """Keep pyarrow from importing pandas, which takes 0.2 seconds and 40 MB.
 
     pyarrow tries once, at its first conversion, and after that ``pyarrow.array()`` does not accept objects of pandas.
