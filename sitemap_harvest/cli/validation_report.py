@@ -144,10 +144,11 @@ def show_closing(found: Sequence[Validation], console: Console, skipped: Sequenc
 
 def skipped_line(names: Sequence[str]) -> str:
     """Return a line about the files *names*, which were found in folders and are not validated."""
-    do, it = ("does", "it") if len(names) == 1 else ("do", "one")
-    some = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES:,} more" if names[_MOST_NAMES:] else "")
-    which = f"{counted(len(names), 'file')} skipped that {do} not look like {'a sitemap' if it == 'it' else 'sitemaps'}"
-    return f"{which}: {some}. To check {it}, name it as a target."
+    if len(names) == 1:
+        return f"1 file skipped that does not look like a sitemap: {names[0]}. To check it, name it as a target."
+    more = f" and {len(names) - _MOST_NAMES:,} more" if names[_MOST_NAMES:] else ""
+    some = f"{', '.join(names[:_MOST_NAMES])}{more}"
+    return f"{len(names):,} files skipped that do not look like sitemaps: {some}. To check one, name it as a target."
 
 
 def _facts(found: Validation, kind: Kind) -> Iterator[str]:
