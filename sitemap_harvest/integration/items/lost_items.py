@@ -62,7 +62,7 @@ class LostRows:
         logger.error(
             "%s: the exporter failed on %s missing from this output. The first is %s%s",
             uri,
-            "1 item, which is" if self.count == 1 else f"{self.count:,} items, which are",
+            _which(self.count),
             self.first,
             more,
             exc_info=self.error if self.error is not None and self.error.__traceback__ else None,
@@ -138,13 +138,15 @@ class ItemLog:
     def close(self) -> None:
         """Log how many items are lost."""
         for name, items in self._lost.items():
-            words = "1 item, which is" if items == 1 else f"{items:,} items, which are"
-            logger.error("%s failed on %s lost", name, words, extra=fields("items-lost", pipeline=name, items=items))
-        if self._others:
-            words = "1 item, which is" if self._others == 1 else f"{self._others:,} items, which are"
-            logger.error(
-                "Pipelines failed on %s lost: see the log above", words, extra=fields("items-lost", items=self._others)
-            )
+            extra = fields("items-lost", pipeline=name, items=items)
+            logger.error("%s failed on %s lost", name, _which(items), extra=extra)
+        if others := self._others:
+            extra = fields("items-lost", items=others)
+            logger.error("Pipelines failed on %s lost: see the log above", _which(others), extra=extra)
+
+
+def _which(items: int) -> str:
+    return "1 item, which is" if items == 1 else f"{items:,} items, which are"
 
 
 def _hint(item: Any, error: Exception) -> str:
