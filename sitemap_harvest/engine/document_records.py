@@ -96,9 +96,9 @@ def _facts_of(response: DocumentResponse, *, is_local: bool) -> dict[str, Any]:
 
 
 def describe(record: SitemapRecord, document: Document, *, was_cut: bool, out_of_scope: int | None) -> SitemapRecord:
-    """Return *record* with the facts of *document*, of whose URLs *out_of_scope* are.
+    """Return *record* with the facts of *document*.
 
-    *was_cut*: whether the connection ended early.
+    *was_cut*: whether the connection ended early. *out_of_scope*: as in the record.
     """
     outcome, reason = _outcome_of_document(document)
     cause = record.cause

@@ -151,9 +151,8 @@ class ProbeRequests:
             dont_filter=True,
             meta=meta,
         )
-        is_long = 0 < self._longest < len(request.url)
-        if (
-            is_long and self._crawler.get_spider_middleware(UrlLengthMiddleware) is not None
-        ):  # which would drop it silently
-            raise ValueError(f"it is longer than URLLENGTH_LIMIT ({self._longest:,} characters)")
+        if 0 < self._longest < len(request.url):
+            middleware = self._crawler.get_spider_middleware(UrlLengthMiddleware)
+            if middleware is not None:  # it would drop the request silently
+                raise ValueError(f"it is longer than URLLENGTH_LIMIT ({self._longest:,} characters)")
         return request
