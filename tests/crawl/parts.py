@@ -76,7 +76,10 @@ class StatsDump:
     def write(self) -> None:
         costs = {"test/peak_memory_bytes": peak_memory(), "test/cpu_seconds": time.process_time()}
         stats = {**self._crawler.stats.get_stats(), **costs}
-        Path(os.environ["STATS_FILE"]).write_text(json.dumps(stats, default=str))
+        target = Path(os.environ["STATS_FILE"])
+        part = target.with_name(f"{target.name}.{os.getpid()}")
+        part.write_text(json.dumps(stats, default=str))
+        part.replace(target)  # two runs at the same time have the same file
 
 
 class ShortTimeouts:
