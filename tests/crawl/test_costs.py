@@ -6,6 +6,7 @@ CPU in proportion to its size, no extra memory, no lost URLs of other sites.
 from __future__ import annotations
 
 import gzip
+import itertools
 import time
 import zlib
 from collections import Counter
@@ -327,57 +328,79 @@ def harmless(tmp_path_factory):
         return crawl_beside(tmp_path_factory.mktemp("harmless"), [site])[1]
 
 
+def check_cpu(run: Callable[[], float], megabytes: float) -> None:
+    """Check that *run* returns few enough processor seconds for *megabytes*, once in three times.
+
+    Other programs may slow down one run, but hardly three in a row.
+    """
+    found: list[float] = []
+    while len(found) < 3 and not (found and found[-1] <= CPU_SECONDS_A_MB * megabytes):
+        found.append(run())
+    assert found[-1] <= CPU_SECONDS_A_MB * megabytes, found
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.quick] if name in QUICK else []) for name in HOSTILE]
 )
 def test_a_hostile_document_costs_what_its_size_allows_and_other_sites_are_read(tmp_path, harmless, name):
     hostile = HOSTILE[name]
     with Flood(hostile.answers()) as site:
-        for _ in range(3):  # other programs may slow down one run, but hardly three in a row
+
+        def cpu_seconds() -> float:
             rows, cost = crawl_beside(tmp_path, [site], hostile.settings)
             assert Counter((row["outcome"], row["reason"]) for row in rows) == hostile.fates
             assert cost.memory - harmless.memory <= MOST_MEMORY
-            cpu = cost.cpu - harmless.cpu
-            if cpu <= CPU_SECONDS_A_MB * hostile.megabytes:
-                break
-        else:
-            pytest.fail(f"{cpu:.1f} seconds of CPU for {hostile.megabytes} MB")
+            return cost.cpu - harmless.cpu
+
+        check_cpu(cpu_seconds, hostile.megabytes)
 
 
 @pytest.mark.parametrize("runs", [pytest.param(0, id="no-store"), pytest.param(2, id="two-runs-with-a-store")])
 def test_an_index_of_unwanted_sitemaps_costs_what_its_size_allows(tmp_path, runs):
     follow = r"index|/\d\.xml"  # those of the healthy site
     paths = [f"/rather/long/path/of/sitemaps/{number}" for number in range(100_000)]
-    costs: dict[int, list[Cost]] = {}
-    for listed in ([], paths):
+    stores = map(str, itertools.count())
+
+    def costs(listed: list[str]) -> list[Cost]:
+        """Return the cost of each of *runs* runs with a new store, or of one without, over an index of *listed*."""
         body = index(*listed).replace("{site}", "").encode()
-        store = {"store": tmp_path / f"store-{len(listed)}"} if runs else {}
-        costs[len(listed)] = []
+        store = {"store": tmp_path / next(stores)} if runs else {}
+        found = []
         with Flood({"/robots.txt": plain(b"Sitemap: /index.xml"), "/index.xml": plain(body)}) as site:
             for _ in range(runs or 1):
                 rows, cost = crawl_beside(tmp_path, [site], follow=follow, **store)
-                costs[len(listed)].append(cost)
+                found.append(cost)
                 unwanted = [row for row in rows if row["outcome"] == "skipped"]
                 assert [row["url"] for row in unwanted] == [f"{site.url}{path}" for path in listed]
-    assert Counter(row["reason"] for row in unwanted) == {f"the URL does not match follow={follow!r}": 100_000}
-    for harmless, cost in zip(*costs.values(), strict=True):
-        assert cost.cpu - harmless.cpu <= CPU_SECONDS_A_MB * len(body) / MB
-        assert cost.memory - harmless.memory <= MOST_MEMORY
+                assert {row["reason"] for row in unwanted} <= {f"the URL does not match follow={follow!r}"}
+        return found
+
+    def cpu_seconds() -> float:
+        """Return the processor seconds of the costliest run, above those of the same run over an empty index."""
+        pairs = list(zip(costs(paths), costs([]), strict=True))
+        assert all(cost.memory - harmless.memory <= MOST_MEMORY for cost, harmless in pairs)
+        return max(cost.cpu - harmless.cpu for cost, harmless in pairs)
+
+    check_cpu(cpu_seconds, len(index(*paths).replace("{site}", "")) / MB)
 
 
 def test_a_robots_txt_of_hosts_that_do_not_exist_costs_what_its_size_allows(tmp_path, harmless):
     urls = [f"http://host-{number}.gone.test/sitemap.xml" for number in range(25_000)]
     body = "".join(f"Sitemap: {url}\n" for url in urls).encode()
-    with Flood({"/robots.txt": plain(body)}) as site:
-        rows, cost = crawl_beside(tmp_path, [site], {"TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames"})
-    named = {row["url"]: row["reason"] for row in rows if row["outcome"] == "failed"}
-    assert sorted(named) == sorted(urls)
-    reasons = Counter(named.values())
-    missing = "no such host: DNS cannot resolve the name"
-    assert set(reasons) == {missing, f"100 consecutive hosts of the site failed to respond: {missing}"}
-    assert 100 <= reasons[missing] < 1_000  # some were in flight when the limit was reached
-    assert cost.cpu - harmless.cpu <= CPU_SECONDS_A_MB * len(body) / MB
-    assert cost.memory - harmless.memory <= MOST_MEMORY
+
+    def cpu_seconds() -> float:
+        with Flood({"/robots.txt": plain(body)}) as site:
+            rows, cost = crawl_beside(tmp_path, [site], {"TWISTED_DNS_RESOLVER": "tests.crawl.parts.LocalNames"})
+        named = {row["url"]: row["reason"] for row in rows if row["outcome"] == "failed"}
+        assert sorted(named) == sorted(urls)
+        reasons = Counter(named.values())
+        missing = "no such host: DNS cannot resolve the name"
+        assert set(reasons) == {missing, f"100 consecutive hosts of the site failed to respond: {missing}"}
+        assert 100 <= reasons[missing] < 1_000  # some were in flight when the limit was reached
+        assert cost.memory - harmless.memory <= MOST_MEMORY
+        return cost.cpu - harmless.cpu
+
+    check_cpu(cpu_seconds, len(body) / MB)
 
 
 def test_other_work_goes_on_while_a_large_index_is_processed(tmp_path):
