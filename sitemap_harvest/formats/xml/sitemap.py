@@ -104,8 +104,7 @@ def read_sitemap(source: Source, kind: Kind, into: Collector, *, fast_path: bool
         if reason.is_flaw and "xml/not-well-formed" not in into.problems:
             line = reason.line and reason.line + rest.lines
             into.problems.add("xml/not-well-formed", rest.in_document(str(reason)), line=line)
-        has_read = reader.read_children > rest.entries
-        yield from read_tolerantly(source.text(into.problems), reader, into, is_text_read=has_read)
+        yield from read_tolerantly(source.text(into.problems), reader, into)
 
 
 def _from_declaration(blocks: Iterator[bytes], into: Collector) -> tuple[Iterator[bytes], int]:
@@ -125,7 +124,7 @@ def _from_declaration(blocks: Iterator[bytes], into: Collector) -> tuple[Iterato
     except etree.XMLSyntaxError as error:
         into.problems.add("xml/not-well-formed", error.msg, line=error.lineno)
     line = _lines(space) + 1
-    into.problems.add("xml/bad-declaration", line=line, excerpt=declaration[0].decode())
+    into.problems.add("xml/bad-declaration", line=line, excerpt=declaration[0].decode(errors="replace"))
     return chain([start], blocks), line - 1
 
 
