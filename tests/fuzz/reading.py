@@ -92,11 +92,12 @@ def check_members(body: bytes, url: str, whole: Found, cuts: list[int]) -> None:
 def check_cut(body: bytes, url: str, document: Document, whole: Found, at: int) -> None:
     """*document*, cut at *at*, has the first rows and references of the whole one, unchanged.
 
-    Exceptions: the rest appears to be a document of another kind or encoding, or the whole one has an entry inside an
+    Exceptions: the rest appears to be a document of another kind or encoding, or one of them has an entry inside an
     entry: where that ends early, the outer one appears unclosed.
     """
     cut = Document(body[:at], url=url, content_type=None, limits=LIMITS, was_cut=True)
-    if (cut.kind, cut.encoding) != (document.kind, document.encoding) or "xml/nested-entry" in whole.problems:
+    codes = {problem.code for problem in (*cut.problems, *document.problems)}
+    if (cut.kind, cut.encoding) != (document.kind, document.encoding) or "xml/nested-entry" in codes:
         return
     rows, refs = list(cut.rows()), list(cut.sitemaps())
     assert rows == whole.rows[: len(rows)], f"rows of the document cut at {at}"

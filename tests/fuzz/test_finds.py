@@ -40,6 +40,14 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
         pytest.param(SITEMAP, b"x\x9c\x85\x8e\x9c\xc2rA", id="text-that-begins-as-zlib-does"),
         pytest.param(SITEMAP, b'<urlset s=""><url><loc>a</loc></url>><t>', id="stray-text-where-strict-reading-ends"),
         pytest.param(SITEMAP, b'<urlset s=""><url><loc>a</loc></url>y</urlset>', id="stray-text-behind-the-last-entry"),
+        pytest.param(
+            SITEMAP,
+            b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset>\n<url><loc>a</loc></url>">\n<url><loc>b></url>">\n',
+            id="stray-text-where-the-fast-path-ends",
+        ),
+        pytest.param(
+            SITEMAP, b"\n<?xml \xce?>\n<urlset><url><loc>a</loc></url></urlset>", id="bad-byte-in-the-declaration"
+        ),
         pytest.param(SITEMAP, b"\xef\xbb\xbf<urlset><url><loc>/\xc3\xa9</loc></url></urlset>", id="byte-order-mark"),
         pytest.param(SITEMAP, b"<urlset>y<url><loc>a</loc></url></urlset>", id="stray-text-before-the-first-entry"),
         pytest.param(LIST, gzip.compress(b"https://a.example/\n", mtime=0) + b"\0\0<!DO", id="bytes-behind-padding"),

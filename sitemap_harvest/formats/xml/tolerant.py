@@ -28,18 +28,15 @@ _MAX_TOKENS = 300_000  # tags and texts without an entry: more than the largest 
 _MAX_CHARS = 64 * 1024 * 1024  # of text without an entry
 
 
-def read_tolerantly(
-    chunks: Iterator[str], reader: EntryReader, into: Collector, *, is_text_read: bool = False
-) -> Iterator[UrlBatch]:
+def read_tolerantly(chunks: Iterator[str], reader: EntryReader, into: Collector) -> Iterator[UrlBatch]:
     """Read the text of a document that is not well-formed, yielding batches.
 
-    Skips as many children of the root as *reader* has read before: up to there the
-    document is well-formed, so counting tags is enough. *is_text_read*: whether the
-    text after the last of them was checked too.
+    Skips as many children of the root as *reader* has read before, and the text after
+    them: up to there the document is well-formed, so counting tags is enough.
     """
     sitemap = _Sitemap(chunks, reader, into)
     tokens = iter(sitemap.tokens)
-    sitemap.pass_over(tokens, is_text_read=is_text_read)
+    sitemap.pass_over(tokens)
     entries = count = chars = 0
     for token in tokens:
         sitemap.take(token)
@@ -66,9 +63,10 @@ class _Sitemap(TokenReader):
         self._read_before = reader.read_children
         self._around: list[tuple[Tag, Namespaces]] = []
 
-    def pass_over(self, tokens: Iterator[Token], *, is_text_read: bool) -> None:
+    def pass_over(self, tokens: Iterator[Token]) -> None:
         """Skip everything before the root, and the children of the root that were read before."""
         depth = 0  # below the root
+        is_text_read = self._read_before > 0
         while self._read_before and (token := next(tokens, None)):
             if not self._root_tag:
                 self.take(token)

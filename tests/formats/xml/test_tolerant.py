@@ -31,6 +31,13 @@ def entry(loc: str, more: str = "") -> str:
             True,
             id="attribute-twice",
         ),
+        pytest.param(
+            urlset(entry(A) + '">\n' + f"<url><loc>{B}</url>").removesuffix(b"</urlset>"),
+            [A, B],
+            {"xml/stray-text": 1, "xml/malformed": 1, "xml/truncated": 1},
+            False,
+            id="stray-text-before-the-flaw",
+        ),
         pytest.param(urlset(entry(A) + entry(B)) + b"<p>", [A, B], {"xml/junk-after": 1}, True, id="junk-after"),
         pytest.param(b"Notice: x\n" + urlset(entry(A)), [A], {"xml/junk-before": 1}, True, id="junk-before"),
         pytest.param(
