@@ -32,6 +32,7 @@ _RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # only the 
 _JSON_ESCAPE = re.compile(
     r"\\(?:([/\"\\])|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))"
 )
+_SUSPECT = {"encoding/bad-bytes", "xml/not-well-formed"}
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
 _ATTRIBUTE_REFERENCE = re.compile(r"&#?\w+(?:;|(?![\w=]))")  # as in HTML: &amp{ is one, and &copy=2 is not
 _XML_REFERENCE = re.compile(
@@ -72,12 +73,12 @@ def check(body: bytes) -> None:
 def check_blocks(body: bytes, url: str, whole: Found, *, size: int) -> None:
     """In blocks of *size* bytes the result is that of the *whole*.
 
-    The position of invalid bytes may differ: they are noted while a block is decoded, so in larger blocks more entries
-    before them are suspect.
+    In larger blocks, more entries before invalid bytes or a flaw of the XML are suspect: the bytes are noted while a
+    block is decoded, and the flaw before the strict parser returns an entry of the block.
     """
     with blocks_of(size):
         parts = found(read(body, url=url, limits=LIMITS))
-    if "encoding/bad-bytes" in whole.problems:
+    if not _SUSPECT.isdisjoint(whole.problems):
         parts = parts._replace(last_sound=whole.last_sound)
     assert parts == whole, f"blocks of {size} bytes"
 

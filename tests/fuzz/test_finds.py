@@ -48,6 +48,11 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
         pytest.param(
             SITEMAP, b"\n<?xml \xce?>\n<urlset><url><loc>a</loc></url></urlset>", id="bad-byte-in-the-declaration"
         ),
+        pytest.param(
+            SITEMAP,
+            "<urlset><url><loc>a</loc></url><url><loc>b</loc><l>..é<url><loc>c</loc></url></urlset>".encode(),
+            id="character-that-the-end-of-an-entry-would-divide",
+        ),
         pytest.param(SITEMAP, b"\xef\xbb\xbf<urlset><url><loc>/\xc3\xa9</loc></url></urlset>", id="byte-order-mark"),
         pytest.param(SITEMAP, b"<urlset>y<url><loc>a</loc></url></urlset>", id="stray-text-before-the-first-entry"),
         pytest.param(LIST, gzip.compress(b"https://a.example/\n", mtime=0) + b"\0\0<!DO", id="bytes-behind-padding"),

@@ -365,7 +365,8 @@ def _are_separate(data: bytes, ends: Numbers, next_starts: Numbers, compared: By
         return found
     is_possible = (sizes >= 0) & (sizes <= _MAX_GAP)
     gaps = _slices(pa.py_buffer(data), ends[is_possible], next_starts[is_possible]).dictionary_encode()
-    is_blank = np.array([not text.strip(" \t\n") for text in gaps.dictionary.to_pylist()], np.bool_)
+    texts = gaps.dictionary.cast(pa.binary()).to_pylist()  # one that is not between entries may begin in a character
+    is_blank = np.array([not text.strip(XML_WHITESPACE) for text in texts], np.bool_)
     found[:-1] = is_possible
     found[:-1][is_possible] = is_blank[gaps.indices.to_numpy()]
     return found
