@@ -30,7 +30,7 @@ _TAGS = (r"(?!)", r"</[^<>]*>?", r"<[^<>]*>|</[^<>]*", r"<[^<>]*>?", r"(?s:<\?.*
 _MARKUP = tuple(map(re.compile, _TAGS))
 _RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # only the reader knows which of it is markup
 _JSON_ESCAPE = re.compile(
-    r"\\(?:([/\"\\])|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4}))"
+    r"\\(?:([/\"\\])|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|([bfnrt]))"
 )
 _SUSPECT = {"encoding/bad-bytes", "xml/not-well-formed"}
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
@@ -159,6 +159,8 @@ def _json(escape: re.Match[str]) -> str:
         return escape[1]
     if escape[2]:  # a surrogate pair
         return bytes.fromhex(escape[2] + escape[3]).decode("utf-16-be")
+    if escape[5]:
+        return " "
     code = int(escape[4], 16)
     return escape[0] if 0xD800 <= code < 0xE000 else chr(code)
 
