@@ -37,6 +37,7 @@ _PROLOG = re.compile(
     re.VERBOSE,
 )
 _MAX_SHARED_BYTES = 2048
+_ENOUGH_FOR_DECLARATION = 64 * 1024  # bytes, with the whitespace before it
 _DECLARATION = re.compile(rb"<\?xml\s[^<>?]*+\?>")
 _NAMESPACE = re.compile(r"(?:https?:)?//www\.(?:sitemaps\.org|google\.com)/schemas/sitemap/")
 _XML_WHITESPACE = b" \t\r\n"  # Python's white space includes more than XML's
@@ -114,6 +115,10 @@ def _from_declaration(blocks: Iterator[bytes], into: Collector) -> tuple[Iterato
     usually right.
     """
     first = next(blocks, b"")
+    while first[:1].isspace() and b"?>" not in first and len(first) < _ENOUGH_FOR_DECLARATION:
+        if not (more := next(blocks, b"")):
+            break
+        first += more
     start = first if first.startswith(b"<") else first.lstrip(_XML_WHITESPACE)
     declaration = None if start is first else _DECLARATION.match(start)
     if declaration is None:
