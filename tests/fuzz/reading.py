@@ -32,7 +32,6 @@ _RECOVERED = {"xml/malformed", "xml/doctype", "xml/unclosed-entry"}  # only the 
 _JSON_ESCAPE = re.compile(
     r"\\(?:([/\"\\])|u([Dd][89ABab][0-9A-Fa-f]{2})\\u([Dd][C-Fc-f][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|([bfnrt]))"
 )
-_SUSPECT = {"encoding/bad-bytes", "xml/not-well-formed"}
 _CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
 _ATTRIBUTE_REFERENCE = re.compile(r"&#?\w+(?:;|(?![\w=]))")  # as in HTML: &amp{ is one, and &copy=2 is not
 _XML_REFERENCE = re.compile(
@@ -78,7 +77,10 @@ def check_blocks(body: bytes, url: str, whole: Found, *, size: int) -> None:
     """
     with blocks_of(size):
         parts = found(read(body, url=url, limits=LIMITS))
-    if not _SUSPECT.isdisjoint(whole.problems):
+    if "encoding/bad-bytes" in whole.problems:
+        parts = parts._replace(last_sound=whole.last_sound)
+    elif "xml/not-well-formed" in whole.problems and whole.last_sound is not None:
+        assert parts.last_sound is None or parts.last_sound >= whole.last_sound, f"blocks of {size} bytes"
         parts = parts._replace(last_sound=whole.last_sound)
     assert parts == whole, f"blocks of {size} bytes"
 
