@@ -301,12 +301,16 @@ class Audit:
         thresholds = {**rule.thresholds, **option.thresholds}
         about = "null::varchar" if rule.of_site else "sitemap"
         query = self._query(rule, dataset)
-        rows = dataset.rows(f"""
+        grouped = f"""
             with found as ({_NO_ROWS} union all by name ({query}))
             select {about} as about, severity, sum(coalesce(count, 1))::bigint as count, any_value(share),
                 arg_min({_SAMPLE}, row(sitemap, position, loc, value), {_SAMPLES})
             from found group by 1, 2 order by count desc, about, severity
-        """)  # noqa: S608 - the queries of rules are trusted
+        """  # noqa: S608 - the queries of rules are trusted
+        dataset.check(grouped)
+        if rule.source in dataset.empty_sources or not dataset.may_return_rows(query):
+            return
+        rows = dataset.rows(grouped)
         most = {}
         if rows and rule.names_most:
             values = dataset.rows(f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import MAX_ROWS, PageRecord, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.conditional_requests import LastmodStats
 from sitemap_harvest.snapshots.sample import MAY_BE_REQUESTED
-from sitemap_harvest.snapshots.store.sql_views import changes_of, table_of_runs
+from sitemap_harvest.snapshots.store.sql_views import CHANGES, changes_of, table_of_runs
 from sitemap_harvest.urls import document_key
 from sitemap_harvest.urls.columns import address_columns
 
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 _CHUNK_ROWS = 20_000
 _FEW = 100_000  # rows that fit in memory in any case
+_TINY = 10_000  # rows, with which planning a query takes longer than evaluating it
 _TEXT = pa.string()
 _MEDIA = ("images", "videos", "news")
+_SOURCES = ("alternates", *_MEDIA)  # views of which an entry may have many rows
 _URLS = (
     "position", "loc", "key", "site", "lastmod", "lastmod_text", "lastmod_precision", "changefreq", "priority",
     "priority_text", "in_scope", "scope_reason",
@@ -139,6 +142,10 @@ _MACROS = {
 }
 
 
+_CHECKED: set[str] = set()
+"""The queries that are valid: all datasets have the same tables and columns."""
+
+
 class Dataset(TemporaryDatabase):
     """The tables of one snapshot.
 
@@ -191,8 +198,10 @@ class Dataset(TemporaryDatabase):
         *pages* are rows of :class:`PageRecord`, of a crawl export, in addition to those of a probe in the store.
         *store* has the other sites of the run, whose robots.txt files are used for their URLs; ``None``: none has.
         """
-        is_small = len(snapshot.sitemaps()) < _FEW and snapshot.row_ranges().count.sum() < _FEW
-        super().__init__(in_memory=is_small)
+        rows = max(len(snapshot.sitemaps()), int(snapshot.row_ranges().count.sum()))
+        super().__init__(in_memory=rows < _FEW)
+        self._is_tiny = rows < _TINY
+        self._returns_rows: dict[str, bool] = {}
         for function in (document_key, hreflang_flaw, is_language):
             self._connection.create_function(function.__name__, function)
         try:
@@ -205,19 +214,39 @@ class Dataset(TemporaryDatabase):
                 raise StoreError(f"{snapshot.site}: the snapshot cannot be loaded for the audit: {error}") from error
             raise
 
-    def check(self, sql: str, known: Collection[str]) -> None:
-        """Raise :exc:`StoreError` if *sql* is invalid, or returns a column that is not *known*."""
+    @cached_property
+    def empty_sources(self) -> Collection[str]:
+        """Those of the views with language versions, images, videos and news articles that have no rows."""
+        checks = " union all ".join(f"(select '{name}' where not exists (from {name}))" for name in _SOURCES)
+        return {name for (name,) in self.rows(checks)}
+
+    def check(self, sql: str, known: Collection[str] | None = None) -> None:
+        """Raise :exc:`StoreError` if *sql* is invalid, or returns a column that is not *known* (``None``: all are)."""
+        if sql in _CHECKED:
+            return
         try:
             names = self._connection.sql(f"from ({sql})").columns  # which does not evaluate it
         except duckdb.Error as error:
             raise StoreError(str(error).partition("\n")[0]) from error
-        if unknown := sorted({*names} - {*known}):
+        if known is not None and (unknown := sorted({*names} - {*known})):
             raise StoreError(f"column {unknown[0]!r} is unknown; a rule returns {', '.join(known)}")
+        _CHECKED.add(sql)
+
+    def may_return_rows(self, sql: str) -> bool:
+        """Whether *sql* returns rows; always true for large snapshots, for which it is not evaluated.
+
+        Most rules find nothing, and grouping what they find costs half as much as finding it.
+        """
+        if not self._is_tiny:
+            return True
+        if sql not in self._returns_rows:
+            self._returns_rows[sql] = bool(self.rows(f"from ({sql}) limit 1"))
+        return self._returns_rows[sql]
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows that *sql*, one SELECT statement, selects. Raises :exc:`StoreError` if it fails."""
         try:
-            return self._connection.sql(sql).fetchall()
+            return self._connection.execute(sql).fetchall()  # a relation would be planned twice
         except duckdb.Error as error:
             raise StoreError(str(error).partition("\n")[0]) from error
 
@@ -255,7 +284,9 @@ class Dataset(TemporaryDatabase):
             self._insert("pending", pa.table({"key": batch["key"]}))
         self._connection.execute(f"create table repeated as {_REPEATED}")
         runs = [run for run in history.runs if run.id <= snapshot.run.id]
-        self._create("changes", changes_of(history, runs))
+        self._create("changes", CHANGES.empty_table())
+        for rows in _chunks(changes_of(history, runs)):  # DuckDB would replace reading errors with its own
+            self._insert("changes", rows)
         self._create("runs", table_of_runs(history, runs))
         dates = [
             dict(zip(_INDEX_DATES.names, (key, *counts), strict=True)) for key, counts in snapshot.run.trust.items()
@@ -269,7 +300,8 @@ class Dataset(TemporaryDatabase):
         for name, expression in _MACROS.items():
             self._connection.execute(f"create macro {name} as {expression}")
         for name, query in {**_VIEWS, "disallowed_urls": disallowed_urls(robots)}.items():
-            self._connection.execute(f"create view {name} as {query}")
+            is_table = self._is_tiny and name not in _SOURCES  # a view is planned again for each query
+            self._connection.execute(f"create {'table' if is_table else 'view'} {name} as {query}")
 
     def _load_pages(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Load the pages: one record for each key, that of the crawl export if it requested the page."""
@@ -286,11 +318,11 @@ class Dataset(TemporaryDatabase):
         has_export = self.rows("select count(*) > 0 from pages where source = 'crawl-export'")[0][0]
         self._connection.execute(f"create table coverage as {_COVERAGE} {'' if has_export else 'limit 0'}")
 
-    def _create(self, name: str, rows: pa.Table | pa.RecordBatchReader) -> None:
+    def _create(self, name: str, rows: pa.Table) -> None:
         self._connection.from_arrow(rows).project(_STORED.get(name, "*")).create(name)
 
     def _insert(self, name: str, rows: pa.Table) -> None:
-        self._connection.from_arrow(rows).project(_STORED[name]).insert_into(name)
+        self._connection.from_arrow(rows).project(_STORED.get(name, "*")).insert_into(name)
 
 
 def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sitemap_harvest.display import percent
@@ -35,6 +36,7 @@ NEEDS = {
     "crawl-export": "there is no crawl export with pages of the site (--crawl-export FILE)",
 }
 """What a rule may need, each with the reason why it is not checked without. ``a.b`` needs ``a`` too."""
+_SOURCES = {"hreflang": "alternates", "image": "images", "news": "news", "video": "videos"}  # by subject of our rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,12 @@ class AuditRule:
     """What other tools call it, by tool."""
 
     @property
+    def source(self) -> str | None:
+        """A view without whose rows the query returns none; ``None``: none is known."""
+        is_own = self.query.__module__.startswith(__package__)
+        return _SOURCES.get(self.id.partition("/")[0]) if is_own else None
+
+    @property
     def documentation(self) -> str:
         """The page of the rule in the catalogue: the flaw, why it matters, the specification and the fix."""
         return inspect.getdoc(self.query) or ""
@@ -127,7 +135,7 @@ class AuditRule:
     @property
     def thresholds(self) -> dict[str, float]:
         """The default of each threshold, by name; the first is the one that findings have."""
-        return {name: one.default for name, one in inspect.signature(self.query).parameters.items()}
+        return dict(_defaults(self.query))
 
     @property
     def all_needs(self) -> tuple[str, ...]:
@@ -150,6 +158,11 @@ class AuditRule:
             "most": most,
         }
         return self.message.format(**{**numbers, **values})
+
+
+@cache
+def _defaults(query: Query) -> dict[str, float]:
+    return {name: one.default for name, one in inspect.signature(query).parameters.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

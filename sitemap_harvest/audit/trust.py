@@ -185,9 +185,10 @@ def _indexes(dataset: Dataset, options: Mapping[str, RuleOptions]) -> Iterator[d
 
 def _of_rule(dataset: Dataset, name: str, options: Mapping[str, RuleOptions]) -> Counter[str]:
     """Return the number of occurrences that the rule *name* finds in each document."""
-    rows: list[tuple[Any, ...]] = dataset.rows(
-        f"select sitemap, count(*)::bigint from ({_query(name, options)}) group by 1"  # noqa: S608 - our own query
-    )
+    query = _query(name, options)
+    if not dataset.may_return_rows(query):
+        return Counter()
+    rows: list[tuple[Any, ...]] = dataset.rows(f"select sitemap, count(*)::bigint from ({query}) group by 1")  # noqa: S608 - our own query
     return Counter(dict(rows))
 
 

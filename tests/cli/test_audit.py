@@ -180,7 +180,6 @@ def test_a_wrong_option_is_reported_before_the_crawl(tmp_path: Path, arguments: 
     assert run.stderr.count("\n") == 1
 
 
-@pytest.mark.quick
 def test_the_robots_txt_of_both_targets_counts_for_both(tmp_path: Path) -> None:
     with Site() as one, Site() as other:
         for site, pages in ((one, (f"{other.url}/a", f"{one.url}/b")), (other, (f"{one.url}/a",))):

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 
 import sitemap_harvest
 from sitemap_harvest.audit.report.page import page_of
+from sitemap_harvest.display import duration
 from sitemap_harvest.escape import visible
 from sitemap_harvest.files import put_file
 from sitemap_harvest.snapshots.store.store import folder_name
@@ -179,7 +180,7 @@ def _environment() -> jinja2.Environment:
         "site": lambda site: unquote(site) if site.startswith("file:") else site,
         "size": _size,
         "when": lambda value: f"{value:%Y-%m-%d %H:%M} UTC",
-        "duration": _duration,
+        "duration": duration,
     }
     return environment
 
@@ -221,17 +222,6 @@ def _size(value: float) -> str:
             return f"{value:,.0f} {unit}" if unit == "bytes" or value >= 10 else f"{value:.1f} {unit}"
         value /= 1_000
     return f"{value:,.1f} {_UNITS[-1]}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds * 1_000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60:,} h {minutes % 60} min"
 
 
 def _age(value: datetime, now: datetime) -> str:
