@@ -94,9 +94,9 @@ def _with_key_of(touched: TemporaryFile, snapshot: Snapshot, wanted: Intervals, 
     found = [np.array([], dtype=np.int64)]
     try:
         found += [batch["row"].to_numpy() for batch in work.duckdb.sql(query).to_arrow_reader(_BATCH_ROWS)]
-    except Exception as error:
+    except Exception:
         if failed:  # DuckDB replaces reading errors with its own
-            raise failed[0] from error
+            raise failed[0] from failed[0].__cause__
         raise
     return Intervals.of_ids(np.concatenate(found))
 

@@ -100,7 +100,7 @@ def test_wrong_credentials_are_reported_and_not_shown(access, monkeypatch: pytes
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret-key")
     with pytest.raises(StoreError) as raised:
         open_store(STORE)
-    assert "ACCESS_DENIED" in str(raised.value)
+    assert "(SignatureDoesNotMatch)" in str(raised.value)
     assert "secret" not in str(raised.value)
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from sitemap_harvest.snapshots.store.row_ranges import Intervals
 from sitemap_harvest.snapshots.store.row_store import chosen
 from sitemap_harvest.snapshots.store.snapshot import readings
-from sitemap_harvest.snapshots.store.store import RUNS, Manifest, replace_manifest
+from sitemap_harvest.snapshots.store.store import RUNS, Manifest
 from sitemap_harvest.snapshots.store.tables import FILE_ROWS, StoredFile, TableWriter, read_table
 
 if TYPE_CHECKING:
@@ -83,21 +83,22 @@ def prune(history: History, keep: Collection[str]) -> int:
 def tidy(history: History) -> None:
     """Delete what the manifest does not name: replaced files, and the remains of an interrupted compaction."""
     named = {file.name for file in history.manifest.files}
-    unfinished = history.unfinished()
-    folders = [f"{RUNS}/{name}" for name in (history.folder / RUNS).names() if name not in unfinished]
-    for folder in (MERGED, *folders):
-        names = [f"{folder}/{name}" for name in (history.folder / folder).names()]
+    runs = (history.folder / RUNS).tree()
+    unfinished = history.unfinished(runs)
+    folders = {f"{RUNS}/{run}": names for run, names in runs.items() if run not in unfinished}
+    for folder, found in {MERGED: (history.folder / MERGED).names(), **folders}.items():
+        names = [f"{folder}/{name}" for name in found]
         for name in names:
             if name not in named:
                 history.folder.remove(name)
-        if not named.intersection(names):
+        if history.folder.is_local and not named.intersection(names):
             (history.folder / folder).remove_all()
 
 
 def _replace(history: History, runs: Sequence[Run], files: Sequence[StoredFile]) -> None:
     """Replace the manifest of *history*, and delete the files that the new one does not name."""
     before = history.manifest
-    replace_manifest(history, Manifest(runs=tuple(runs), files=tuple(files), next_row=before.next_row))
+    history.replace(Manifest(runs=tuple(runs), files=tuple(files), next_row=before.next_row))
     for run in {run.id for run in before.runs} - {run.id for run in runs}:  # otherwise it would look unfinished
         if not any(file.name.startswith(f"{RUNS}/{run}/") for file in files):
             (history.folder / RUNS / run).remove_all()

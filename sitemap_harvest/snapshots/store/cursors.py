@@ -14,6 +14,7 @@ from sitemap_harvest.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sitemap_harvest.snapshots.store.storage import Folder
     from sitemap_harvest.snapshots.store.store import History, Run
 
 BEGINNING = ""
@@ -40,7 +41,11 @@ def cursors(history: History) -> list[Cursor]:
 def cursor_of(history: History, consumer: str) -> Cursor | None:
     """Return the cursor of *consumer*; ``None`` if it has none. Raises :exc:`StoreError` if it is damaged."""
     folder = history.folder / _CONSUMERS
-    if (data := folder.read(consumer + _SUFFIX)) is None:
+    return _cursor_in(folder.read(consumer + _SUFFIX), folder, consumer)
+
+
+def _cursor_in(data: bytes | None, folder: Folder, consumer: str) -> Cursor | None:
+    if data is None:
         return None
     try:
         return Cursor(consumer, str(json.loads(data)["run"]))
@@ -50,10 +55,13 @@ def cursor_of(history: History, consumer: str) -> Cursor | None:
 
 def move(history: History, cursor: Cursor) -> None:
     """Store *cursor*. It never moves back: if two runs deliver concurrently, the later one wins."""
-    current = cursor_of(history, cursor.consumer)
-    if current is None or current.run < cursor.run:
-        data = json.dumps({"run": cursor.run}).encode()
-        (history.folder / _CONSUMERS).put(cursor.consumer + _SUFFIX, data)
+    name, folder = cursor.consumer + _SUFFIX, history.folder / _CONSUMERS
+    data = json.dumps({"run": cursor.run}).encode()
+    while True:
+        was = folder.read(name)
+        current = _cursor_in(was, folder, cursor.consumer)
+        if (current is not None and current.run >= cursor.run) or folder.replace(name, data, was=was):
+            return
 
 
 def drop(history: History, consumer: str) -> bool:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.snapshots.store.compaction import compact, written
-from sitemap_harvest.snapshots.store.store import RUNS, Manifest, replace_manifest
+from sitemap_harvest.snapshots.store.store import RUNS, Manifest
 from sitemap_harvest.snapshots.store.tables import TableWriter, read_table
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class PageWriter:
         runs = [replace(run, probe=self._probe) if run.id == self._run_id else run for run in before.runs]
         files = [part for file in before.files for part in self._others(file)] if is_first else [*before.files]
         files += self._table.files[self._published :]
-        replace_manifest(history, Manifest(runs=tuple(runs), files=tuple(files), next_row=before.next_row))
+        history.replace(Manifest(runs=tuple(runs), files=tuple(files), next_row=before.next_row))
         self._published = len(self._table.files)
         compact(history, only="pages")  # the caller reads the snapshot
 

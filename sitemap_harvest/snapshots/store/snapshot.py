@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from sitemap_harvest.display import URL_COLUMNS, counted, first_rows, short, summary_as_html, table_as_html
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.frames import ArrowData, chosen
+from sitemap_harvest.frontier.intervals import ChangeHistory
 from sitemap_harvest.model import REDIRECTS_TO, WAS_ABSENT, LedgerBatch, SitemapRef, UrlEntry, arrow_schema
 from sitemap_harvest.snapshots.store.manifest_values import record_values, records_of
 from sitemap_harvest.snapshots.store.row_ranges import RowRanges
 from sitemap_harvest.snapshots.store.row_store import RowStore
-from sitemap_harvest.snapshots.store.tables import ROW_COLUMNS
+from sitemap_harvest.snapshots.store.tables import HISTORY, OF_THE_STORE, ROW_COLUMNS
 from sitemap_harvest.urls import document_key
 
 if TYPE_CHECKING:
@@ -162,6 +163,18 @@ class Snapshot(ArrowData):
         """Return the text of each robots.txt that the run has read, by URL."""
         return robots_texts_of(self._history.table("sitemaps", [self.run.id]))
 
+    def change_histories(self) -> dict[str, ChangeHistory]:
+        """Return what is known of the changes of sitemaps, by URL: for those with an interval of their own.
+
+        ``changes``: the number of checks that found one. ``days``: the days without one. In both, older checks count
+        less.
+        """
+        if self._in_manifest is not None and HISTORY[0] not in (self._in_manifest.values or ()):
+            return {}
+        table = self._history.table("sitemaps", [self.run.id], ["run", "url", *HISTORY])
+        urls, *numbers = (column.to_pylist() for column in table.filter(pc.is_valid(table[HISTORY[0]])).columns[1:])
+        return dict(zip(urls, map(ChangeHistory, *numbers), strict=True))
+
     def named_documents(self) -> frozenset[str]:
         """Return the keys of the documents that documents of the snapshot name, also of those without a record."""
         table, _ = self._of_documents("references")
@@ -287,7 +300,8 @@ def readings(runs: pa.ChunkedArray, documents: pa.ChunkedArray) -> pa.ChunkedArr
 
 def ledger_of(table: pa.Table) -> pa.Table:
     """Return the document records in *table*, one of the store, with the columns of :class:`LedgerBatch`."""
-    ledger, schema = table.drop_columns(["run", "robots_text"]).combine_chunks(), LedgerBatch.schema()
+    others = ["run", *(field.name for field in OF_THE_STORE)]
+    ledger, schema = table.drop_columns(others).combine_chunks(), LedgerBatch.schema()
     return ledger if ledger.schema.equals(schema) else ledger.cast(schema)
 
 

@@ -37,7 +37,7 @@ from sitemap_harvest.snapshots.store.tables import SCHEMAS, StoredFile, read_tab
 from sitemap_harvest.urls import host_of, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +53,12 @@ RUNS = "runs"
 _STORE = "store.json"
 _SITE = "site.json"
 _SITES = "sites"
+_DIGEST = re.compile(r"(?<=-)[0-9a-f]{8}\Z")
+"""The end of a name of :func:`folder_name`, which distributes the sites evenly to parts."""
 _SCHEMES, _WWW = ("https", "http"), ("", "www.")
 _READ_TWICE = frozenset({"row_ranges", "references"})
 _EMPTY = {name: schema.empty_table() for name, schema in SCHEMAS.items()}
+_FEW_SITES = 100  # of a run, that are looked up one by one in an object store
 _SMALL_ROWS = 100  # of a file that is held in memory while its site is open: some 10 KB
 
 
@@ -65,6 +68,8 @@ class Run:
 
     id: str
     """Start of the run in UTC, and six hex digits, such as ``20261122T014512Z-4f2a1c``. Ids sort by time."""
+    job: str | None = None
+    """The id of the job that has stored the run, such as the job of Scrapyd; ``None``: it was no job."""
     started_at: datetime
     """In UTC, like ``ended_at``."""
     ended_at: datetime
@@ -84,6 +89,9 @@ class Run:
     """The reason of the result, as text."""
     complete: bool = False
     """Whether every document was read completely or confirmed in this run."""
+    not_due: int | None = None
+    """Number of sitemaps that were not requested because their own interval has not passed, if every other document was
+    read completely or confirmed in this run: then it is not ``complete``. ``None``: there are none, or others too."""
     partly_read: int = 0
     """Entries that were read in this run, of documents that it could read only in part."""
     changes: Mapping[str, int] = field(default_factory=dict)
@@ -115,17 +123,20 @@ class Manifest:
     files: tuple[StoredFile, ...] = ()
     next_row: int = 0
     """The first unused row id."""
+    taken_by: str | None = None
+    """The run that has taken over the lock of another one since the last change (:func:`fence`)."""
 
-    def put(self, folder: Folder) -> None:
-        """Write it to *folder*. From then on readers see its runs."""
+    def data(self) -> bytes:
+        """Return it as the contents of its file."""
         values = {
+            **({} if self.taken_by is None else {"taken_by": self.taken_by}),
             "format": FORMAT,
             "next_row": self.next_row,
             "runs": [run.to_json() for run in self.runs],
             "files": [_values_of(file) for file in self.files],
         }
         text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
-        folder.put(MANIFEST, gzip.compress(text.encode(), compresslevel=6, mtime=0))
+        return gzip.compress(text.encode(), compresslevel=6, mtime=0)
 
     @classmethod
     def read(cls, folder: Folder) -> Self:
@@ -163,14 +174,16 @@ def _values_of(one: Run | StoredFile) -> dict[str, Any]:
 _NAMES: dict[type[Any], list[str]] = {cls: [one.name for one in dataclasses.fields(cls)] for cls in (Run, StoredFile)}
 
 
-def replace_manifest(history: History, manifest: Manifest) -> None:
-    """Replace the manifest in the folder of *history*, once the files that it adds are durable.
+def fence(folder: Folder, run_id: str) -> None:
+    """Change the manifest in *folder* for the run *run_id*, which has taken over the lock of a run that seems dead.
 
-    Readers see it from then on; *history* itself keeps the old one until :meth:`History.forget`.
+    If that run goes on after all, it cannot replace the manifest any more.
     """
-    known = {file.name for file in history.manifest.files}
-    history.folder.sync(file.name for file in manifest.files if file.values is None and file.name not in known)
-    manifest.put(history.folder)
+    while True:
+        was = folder.read(MANIFEST)
+        manifest = dataclasses.replace(Manifest.of(was, folder), taken_by=run_id)
+        if folder.replace(MANIFEST, manifest.data(), was=was):
+            return
 
 
 def check_format(number: object, folder: Folder) -> None:
@@ -243,13 +256,14 @@ class Store:
         return self._new_at is None
 
     def create(self) -> None:
-        """Make the store, unless it exists. Raises :exc:`StoreError` if it cannot be written."""
-        if self._new_at is None:
-            return
-        with _naming(self._new_at):
+        """Make the store, unless it exists. Raises :exc:`StoreError` if it cannot be written, or not safely."""
+        with _naming(self._new_at or str(self.folder)):
+            self.folder.check_conditions()
+            if self._new_at is None:
+                return
             if self.folder.is_local and any(name[0] != "." for name in self.folder.names()):
                 logger.warning("A new store is created in %s, a folder that already has other files", self.folder)
-            self.folder.put(_STORE, json.dumps({"format": FORMAT}).encode())
+            self.folder.replace(_STORE, json.dumps({"format": FORMAT}).encode(), was=None)
         self._new_at = None
 
     def sites(self) -> list[str]:
@@ -307,18 +321,29 @@ class Store:
 
         The values of *sites* say whether the user named only the host. A site with a history of its own keeps its
         name, as does one that is named with both schemes. An address with a scheme has the other
-        name only if a run has read the site there.
+        name only if a run has read the site there. Raises :exc:`StoreError`.
         """
-        folders = {*(self.folder / _SITES).names()}
         found = {}
-        for site, is_bare in sites.items() if folders else ():
-            twin = scheme_twin(site)
-            if twin in sites or folder_name(twin) not in folders or folder_name(site) in folders:
-                continue
-            runs = self.history(twin).runs
-            if runs and (is_bare or any(run.base == site for run in runs)):
-                found[site] = twin
+        with _naming(str(self.folder)):
+            folders = self._folders_of(sites)
+            for site, is_bare in sites.items() if folders else ():
+                twin = scheme_twin(site)
+                if twin in sites or folder_name(twin) not in folders or folder_name(site) in folders:
+                    continue
+                runs = self.history(twin).runs
+                if runs and (is_bare or any(run.base == site for run in runs)):
+                    found[site] = twin
         return found
+
+    def _folders_of(self, sites: Collection[str]) -> set[str]:
+        """Return the names of the folders of *sites* and of their twins, at least."""
+        folder = self.folder / _SITES
+        if folder.is_local or len(sites) > _FEW_SITES:
+            return {*folder.names()}
+        # A store may have a million sites, and one request lists a thousand.
+        twins = [twin for site in sites if (twin := scheme_twin(site)) not in sites]
+        found = {name for name in map(folder_name, twins) if (folder / name).size(_SITE) is not None}
+        return found | {name for name in map(folder_name, sites) if found and (folder / name).size(_SITE) is not None}
 
     def latest(self, site: str) -> Snapshot:
         """Return the last snapshot of *site*. Raises :exc:`StoreError` if there is none."""
@@ -326,27 +351,54 @@ class Store:
 
     def begin(self, history: History) -> None:
         """Create the folder for the first run of a site."""
-        if history.folder.size(_SITE) is None:
-            history.folder.put(_SITE, json.dumps({"site": history.site}, ensure_ascii=False).encode())
+        if history.folder.is_local or not history.runs:  # in an object store, each request costs
+            history.folder.replace(_SITE, json.dumps({"site": history.site}, ensure_ascii=False).encode(), was=None)
 
 
 def sites_alike(store: Store, site: str) -> list[str]:
     """Return the other sites with a snapshot, and documents, on the host of *site*, with or without ``www.``."""
     host = _host_of(site)
     begin = [folder_name(f"{scheme}://{www}{host}").rpartition("-")[0] for scheme in _SCHEMES for www in _WWW]
-    found = _histories(store.folder / _SITES, tuple(begin)) if host else ()
+    found = _histories(store.folder / _SITES, *begin) if host else ()
     return sorted(one.site for one in found if one.site != site and _host_of(one.site) == host and one.runs)
+
+
+def folders_of_part(store: Store, part: int, parts: int) -> list[str]:
+    """Return the names of the folders of the sites in one *part*, counted from 0, of these *parts* of *store*, sorted.
+
+    The name determines the part of a site, so no file is read.
+    """
+    names = (store.folder / _SITES).names()
+    return [name for name in names if (match := _DIGEST.search(name)) and int(match[0], 16) % parts == part]
+
+
+def site_in(store: Store, folder: str) -> str | None:
+    """Return the site whose folder in *store* has this name; ``None`` if its first run has not begun.
+
+    Raises :exc:`StoreError` if its file is damaged.
+    """
+    return _site_in(store.folder / _SITES / folder)
 
 
 def _host_of(site: str) -> str:
     return host_of(site).removeprefix("www.")
 
 
-def _histories(sites: Folder, begin: tuple[str, ...] = ("",)) -> Iterator[History]:
-    """Yield the histories of the *sites* whose folder names begin with one of these texts."""
-    for name in sites.names():
-        if name.lower().startswith(begin) and (data := (sites / name).read(_SITE)):
-            yield History(json.loads(data)["site"], sites / name)
+def _histories(sites: Folder, *begin: str) -> Iterator[History]:
+    """Yield the histories of the *sites* whose folder names begin with one of these texts; without any, of all."""
+    for name in sites.names(*begin):
+        if (site := _site_in(sites / name)) is not None:
+            yield History(site, sites / name)
+
+
+def _site_in(folder: Folder) -> str | None:
+    """Return the site in *folder*, as for :func:`site_in`."""
+    if not (data := folder.read(_SITE)):
+        return None
+    try:
+        return str(json.loads(data)["site"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{folder}/{_SITE} is damaged: {error!r}") from error
 
 
 def folder_name(site: str) -> str:
@@ -395,9 +447,16 @@ class History:
         self._data = self.folder.read(MANIFEST)
         return Manifest.of(self._data, self.folder)
 
-    def is_current(self) -> bool:
-        """Whether the manifest in the folder is the one that was read."""
-        return self.folder.read(MANIFEST) == self._data
+    def replace(self, manifest: Manifest) -> None:
+        """Replace the manifest in the folder, once the files that the new one adds are durable.
+
+        Readers see it from then on; the history itself keeps the old one until :meth:`forget`.
+        Raises :exc:`StoreError` if another run has replaced it since it was read.
+        """
+        known = {file.name for file in self.manifest.files}
+        self.folder.sync(file.name for file in manifest.files if file.values is None and file.name not in known)
+        if not self.folder.replace(MANIFEST, manifest.data(), was=self._data):
+            raise StoreError(f"{self.site}: another run has stored a snapshot in the meantime")
 
     def forget(self) -> None:
         """Discard the manifest, so that it is read again on next use."""
@@ -455,20 +514,23 @@ class History:
         """Return the snapshot of *run*."""
         return Snapshot(run, self)
 
-    def tables(self, name: str, runs: Collection[str]) -> Iterator[pa.Table]:
-        """Yield the data of *runs* in the table *name*. Raises :exc:`StoreError` if a file is missing or damaged."""
+    def tables(self, name: str, runs: Collection[str], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the data of *runs* in the table *name*. Raises :exc:`StoreError` if a file is missing or damaged.
+
+        *columns*: those to read, with ``run``; ``None``: all.
+        """
         for file in self.manifest.files:
             if file.table == name and any(file.runs[0] <= run <= file.runs[1] for run in runs):
-                table = self._read(file)
+                table = self._read(file) if columns is None else read_table(self.folder, file, columns)
                 if file.runs[0] == file.runs[1]:
                     yield table
                     continue
                 is_wanted = pc.is_in(table.column("run"), pa.array(sorted(runs), pa.string()))
                 yield table if pc.all(is_wanted).as_py() else table.filter(is_wanted)  # which copies
 
-    def table(self, name: str, runs: Collection[str]) -> pa.Table:
+    def table(self, name: str, runs: Collection[str], columns: Sequence[str] | None = None) -> pa.Table:
         """Return the data of *runs* in the table *name*, as for :meth:`tables`."""
-        found = list(self.tables(name, runs)) or [_EMPTY[name]]
+        found = list(self.tables(name, runs, columns)) or [_EMPTY[name].select(columns or SCHEMAS[name].names)]
         return found[0] if len(found) == 1 else pa.concat_tables(found)
 
     def _read(self, file: StoredFile) -> pa.Table:
@@ -479,7 +541,11 @@ class History:
                 self._small[file.name] = table
         return table
 
-    def unfinished(self) -> list[str]:
-        """Return the ids of runs that have not ended: they are still running, or were interrupted."""
+    def unfinished(self, names: Iterable[str] | None = None) -> list[str]:
+        """Return the ids of runs that have not ended: they are still running, or were interrupted.
+
+        *names*: those of the folders of runs; ``None``: read them.
+        """
         known = {run.id for run in self.runs} | {file.name.split("/")[1] for file in self.manifest.files}
-        return [name for name in (self.folder / RUNS).names() if is_run_id(name) and name not in known]
+        found = (self.folder / RUNS).names() if names is None else names
+        return [name for name in found if is_run_id(name) and name not in known]

@@ -48,8 +48,13 @@ listed it, ``since`` the id of the first run that did not find it, ``runs`` the 
 ``partial``: whether the document had never been read completely when it listed them."""
 REFERENCES = pa.schema([_RUN, _DOCUMENT, *arrow_schema(SitemapRef)])
 """The documents that each document named, as read by a run."""
-SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord), pa.field("robots_text", pa.string())])
-"""The document records of each run, and the text of a robots.txt as far as its rules count; null if it was not read."""
+HISTORY = ("history_changes", "history_days")
+"""The columns of a :class:`~sitemap_harvest.frontier.intervals.ChangeHistory`."""
+OF_THE_STORE = (pa.field("robots_text", pa.string()), *(pa.field(name, pa.float32()) for name in HISTORY))
+"""Columns for each document that are not in its record: the text of a robots.txt as far as its rules count, null if it
+was not read; and the history of the changes of a sitemap, null if it is not known or not needed."""
+SITEMAPS = pa.schema([_RUN, *arrow_schema(SitemapRecord), *OF_THE_STORE])
+"""The document records of each run, with columns of the store."""
 SCHEMAS = {
     "rows": ROW_SCHEMA,
     "row_ranges": ROW_RANGES,

@@ -2,10 +2,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
+from unittest.mock import Mock
 
-from sitemap_harvest.snapshots.store import SiteLocks
+import pytest
+
+from sitemap_harvest.errors import StoreError
+from sitemap_harvest.snapshots.store import History, SiteLocks, Store
 from sitemap_harvest.snapshots.store.storage import Folder
+from sitemap_harvest.snapshots.store.store import Manifest
+from tests.snapshots.store.memory_bucket import MemoryBucket
+from tests.waiting import wait_until
 
 _HOLDS = """
 import sys, time
@@ -74,43 +82,119 @@ def test_a_truncated_lock_file_is_no_lock(tmp_path):
     claims.close()
 
 
-class Remote(Folder):
-    """A folder that is treated as one in an object store."""
-
-    is_local = False
-
-    def __truediv__(self, name):
-        return Remote(self._files, f"{self.path}/{name}")
+@pytest.fixture
+def bucket():
+    return MemoryBucket()
 
 
-def remote(path):
-    folder = Folder.at(path)
-    return Remote(folder._files, folder.path)
-
-
-def test_in_an_object_store_a_run_without_heartbeats_is_dead(tmp_path, monkeypatch):
-    store = remote(tmp_path)
-    now = time.time()
+def test_in_an_object_store_a_run_without_heartbeats_is_dead(bucket):
+    store = bucket.folder()
     SiteLocks(store, "other").take(store / "site")
-    claims = SiteLocks(store, "mine")
-    assert claims.take(store / "site") == "other"
-    monkeypatch.setattr("time.time", lambda: now + 599)
-    assert claims.take(store / "site") == "other"
-    monkeypatch.setattr("time.time", lambda: now + 700)
-    assert claims.take(store / "site") is None
+    mine = SiteLocks(store, "mine")
+    assert mine.take(store / "site") == "other"
+    bucket.pass_time(600)
+    assert mine.take(store / "site") == "other"
+    bucket.pass_time(1)
+    assert mine.take(store / "site") is None
 
 
-def test_in_an_object_store_a_run_renews_its_lock(tmp_path, monkeypatch):
-    store = remote(tmp_path)
-    now = time.time()
+def test_in_an_object_store_a_run_renews_its_lock(bucket, monkeypatch):
+    monkeypatch.setattr("sitemap_harvest.snapshots.store.lock._BEAT_SECONDS", 0.001)
+    store = bucket.folder()
     other = SiteLocks(store, "other")
-    other.heartbeat()  # it holds no lock, so there is nothing to renew
-    assert store.names() == []
     other.take(store / "site")
-    monkeypatch.setattr("time.time", lambda: now + 590)
-    other.heartbeat()
-    monkeypatch.setattr("time.time", lambda: now + 1100)
-    assert SiteLocks(store, "mine").take(store / "site") == "other"
-    other.release(store / "site")
+    bucket.pass_time(590)
+    wait_until(lambda: (store / "running").age("other.json") == 0)
+    bucket.pass_time(590)
+    mine = SiteLocks(store, "mine")
+    assert mine.take(store / "site") == "other"
+    mine.close()
     other.close()
-    assert (store / "running").names() == ["mine.json"]
+    assert (store / "running").names() == []
+
+
+def test_a_heartbeat_that_fails_is_repeated(bucket, monkeypatch):
+    monkeypatch.setattr("sitemap_harvest.snapshots.store.lock._BEAT_SECONDS", 0.001)
+    store, failed, written = bucket.folder(), threading.Event(), threading.Event()
+
+    def fail(key):
+        failed.set()
+        bucket.before_put = lambda key: written.set()
+        raise OSError("the server cannot be reached")
+
+    locks = SiteLocks(store, "other")
+    locks.take(store / "site")
+    bucket.before_put = fail
+    assert failed.wait(10)
+    assert written.wait(10)
+    locks.close()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_in_an_object_store_the_clock_of_a_machine_does_not_matter(bucket, monkeypatch, hours):
+    store = bucket.folder()
+    SiteLocks(store, "other").take(store / "site")
+    now = time.time() + hours * 3600
+    monkeypatch.setattr("time.time", lambda: now)
+    mine = SiteLocks(store, "mine")
+    assert mine.take(store / "site") == "other"
+    bucket.pass_time(700)
+    assert mine.take(store / "site") is None
+
+
+def test_of_two_runs_that_find_a_lock_dead_one_takes_it(bucket):
+    store = bucket.folder()
+    SiteLocks(store, "dead").take(store / "site")
+    bucket.pass_time(700)
+    first, second = SiteLocks(store, "first"), SiteLocks(store, "second")
+    for locks in (first, second):
+        locks.take(store / "another")  # so that each has a heartbeat
+    found = []
+    bucket.before_put = lambda key: found.append(first.take(store / "site"))
+    found.append(second.take(store / "site"))
+    assert found == [None, "first"]
+
+
+def test_in_an_object_store_a_released_lock_is_taken_and_not_removed(bucket):
+    store = bucket.folder()
+    first, second = SiteLocks(store, "first"), SiteLocks(store, "second")
+    assert first.take(store / "site") is None
+    second.release(store / "site")  # which it does not hold
+    assert second.take(store / "site") == "first"
+    first.release(store / "site")
+    assert second.take(store / "site") is None
+    first.release(store / "site")
+    assert first.take(store / "site") == "second"
+    assert not any(request.startswith("DELETE store/site") for request in bucket.requests)
+
+
+def test_a_run_that_has_lost_its_lock_cannot_store_a_snapshot(bucket):
+    store = Store(bucket.folder())
+    late = History("https://a.example", store.history("https://a.example").folder)
+    SiteLocks(store.folder, "late").take(late.folder)
+    assert late.runs == ()
+    bucket.pass_time(700)
+    SiteLocks(store.folder, "next").take(late.folder)
+    with pytest.raises(StoreError, match="another run has stored a snapshot in the meantime"):
+        late.replace(Manifest(next_row=1))
+    late.forget()
+    assert (late.manifest.runs, late.manifest.next_row) == ((), 0)
+
+
+def test_a_run_that_cannot_take_over_a_lock_completely_leaves_it_to_the_next(bucket, monkeypatch):
+    store = Store(bucket.folder())
+    late = History("https://a.example", store.history("https://a.example").folder)
+    SiteLocks(store.folder, "late").take(late.folder)
+    assert late.runs == ()
+    bucket.pass_time(700)
+    failing, later = SiteLocks(store.folder, "failing"), SiteLocks(store.folder, "later")
+    with monkeypatch.context() as patched:
+        patched.setattr("sitemap_harvest.snapshots.store.lock.fence", Mock(side_effect=OSError("no connection")))
+        with pytest.raises(OSError, match="no connection"):
+            failing.take(late.folder)
+    failing.release(late.folder)
+    assert later.take(late.folder) == "failing"
+    failing.close()
+    assert later.take(late.folder) is None
+    with pytest.raises(StoreError, match="another run has stored a snapshot in the meantime"):
+        late.replace(Manifest(next_row=1))

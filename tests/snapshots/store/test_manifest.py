@@ -14,6 +14,7 @@ from sitemap_harvest.snapshots.store.tables import StoredFile
 
 RUN = Run(
     id="20261101T030000Z-000000",
+    job="17",
     started_at=datetime(2026, 11, 1, 3, tzinfo=UTC),
     ended_at=datetime(2026, 11, 1, 3, 1, tzinfo=UTC),
     baseline="20261031T030000Z-000000",
@@ -42,13 +43,13 @@ def folder(tmp_path):
 
 def test_a_manifest_round_trips(folder):
     assert Manifest.read(folder) == Manifest()
-    WHOLE.put(folder)
+    folder.put(MANIFEST, WHOLE.data())
     assert Manifest.read(folder) == WHOLE
     assert folder.names() == [MANIFEST]
 
 
 def values_of(folder):
-    WHOLE.put(folder)
+    folder.put(MANIFEST, WHOLE.data())
     return json.loads(gzip.decompress(folder.read(MANIFEST)))
 
 

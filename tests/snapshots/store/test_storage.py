@@ -5,9 +5,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from pyarrow import fs
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.snapshots.store.storage import Folder, shown
+from tests.snapshots.store.memory_bucket import MemoryBucket
 
 
 @pytest.fixture
@@ -23,10 +25,40 @@ def test_a_missing_folder_is_empty(folder):
     folder.remove_all()
 
 
+def test_a_folder_that_another_process_creates_while_it_is_listed_is_empty(tmp_path):
+    class Files:
+        """Creates the folder between the two times that pyarrow looks for it, and then fails as pyarrow does."""
+
+        def get_file_info(self, selector):
+            if not Path(selector.base_dir).exists():
+                Path(selector.base_dir).mkdir()
+                raise FileNotFoundError(2, "Cannot list directory")
+            return fs.LocalFileSystem().get_file_info(selector)
+
+    assert Folder(Files(), str(tmp_path / "sites")).names() == []
+
+
 def test_a_written_file_is_read_and_nothing_else_stays(folder):
     folder.put("x", b"one")
     folder.put("x", b"two")
     assert (folder.read("x"), folder.size("x"), folder.names()) == (b"two", 3, ["x"])
+
+
+def test_a_file_has_an_age(folder):
+    folder.put("x", b"one")
+    os.utime(f"{folder}/x", (0, 0))
+    assert folder.age("x") > 1_000_000_000
+    assert folder.age("y") is None
+
+
+def test_of_a_file_only_the_known_content_is_replaced(folder):
+    assert [folder.replace("x", data, was=was) for data, was in ((b"1", b"0"), (b"1", None), (b"2", None))] == [
+        False,
+        True,
+        False,
+    ]
+    assert [folder.replace("x", b"2", was=b"0"), folder.replace("x", b"2", was=b"1")] == [False, True]
+    assert folder.read("x") == b"2"
 
 
 def test_a_failed_write_leaves_the_old_content(folder, monkeypatch):
@@ -39,6 +71,30 @@ def test_a_failed_write_leaves_the_old_content(folder, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         folder.put("x", b"two")
     assert folder.read("x") == b"one"
+
+
+@pytest.fixture(params=["a-disk", "an-object-store"])
+def either(folder, request):
+    """A folder, on a disk or in an object store."""
+    return folder if request.param == "a-disk" else MemoryBucket().folder()
+
+
+def test_a_file_is_replaced_when_it_is_complete(either):
+    with either.replacing("x") as file:
+        file.write(b"one")
+        assert either.size("x") is None
+    with either.replacing("x") as file:
+        file.write(b"two")
+        file.flush()
+        assert either.read("x") == b"one"
+    assert (either.read("x"), either.names()) == (b"two", ["x"])
+
+
+def test_a_file_that_could_not_be_completed_leaves_the_old_one(either):
+    either.write("x", b"one")
+    with pytest.raises(ZeroDivisionError), either.replacing("x") as file:
+        file.write(b"%d" % (1 // file.tell()))
+    assert (either.read("x"), either.names()) == (b"one", ["x"])
 
 
 @pytest.mark.parametrize(("is_windows", "opened"), [(False, ["b", "x"]), (True, ["x"])])

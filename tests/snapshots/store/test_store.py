@@ -1,17 +1,32 @@
 from __future__ import annotations
 
+from collections import Counter
+from unittest.mock import Mock
+
 import pytest
 
 from sitemap_harvest.errors import StoreError
+from sitemap_harvest.snapshots.store import Store, object_store
 from sitemap_harvest.snapshots.store.store import folder_name, sites_alike
 from tests.snapshots.store.making import SITE, Making, locs
+from tests.snapshots.store.memory_bucket import MemoryBucket
 
 OTHERS = ["https://b.example", "https://b.example/deep/sitemap.xml", "https://münchen.example", "http://c.example:8080"]
 
 
+@pytest.fixture(params=["disk", "object-store"])
+def folder(request, tmp_path, monkeypatch):
+    """Return the address of a new store."""
+    if request.param == "disk":
+        return tmp_path
+    bucket = MemoryBucket()
+    monkeypatch.setattr(object_store, "Bucket", lambda name, options: bucket)
+    return "s3://bucket/store"
+
+
 @pytest.fixture
-def made(tmp_path):
-    making = Making(tmp_path)
+def made(folder):
+    making = Making(folder)
     for site in (SITE, *OTHERS):
         making.run({f"{site}/s.xml": locs(2)}, site=site)
     return making
@@ -99,8 +114,8 @@ def test_a_site_is_found_by_its_other_addresses_if_only_one_matches(tmp_path, na
         pytest.param({"https://x.example": True, "http://www.b.example": False}, {}, id="unknown"),
     ],
 )
-def test_a_site_has_the_name_of_its_only_history(tmp_path, sites, renamed):
-    making = Making(tmp_path)
+def test_a_site_has_the_name_of_its_only_history(folder, sites, renamed):
+    making = Making(folder)
     for stored, *bases in (
         ("https://a.example", "https://a.example"),
         ("https://b.example", "http://b.example", "https://b.example"),
@@ -127,6 +142,29 @@ def test_a_site_has_the_name_of_its_only_history(tmp_path, sites, renamed):
 def test_other_targets_on_a_host(made, site, alike):
     made.begin("https://b.example/begun.xml")
     assert sites_alike(made.store, site) == alike
+
+
+@pytest.mark.parametrize(("sites", "requests"), [(1, {"HEAD": 1}), (2, {"HEAD": 2}), (101, {"LIST": 1})])
+def test_a_run_of_few_sites_does_not_list_an_object_store(sites, requests):
+    bucket = MemoryBucket()
+    store = Store(bucket.folder())
+    assert store.renamed({f"https://{number}.example": True for number in range(sites)}) == {}
+    assert Counter(request.split()[0] for request in bucket.requests) == requests
+
+
+def test_an_object_store_that_cannot_be_read_is_an_error_with_its_name(monkeypatch):
+    bucket = MemoryBucket()
+    monkeypatch.setattr(bucket, "head", Mock(side_effect=OSError("no connection")))
+    with pytest.raises(StoreError, match="store 'bucket/store': no connection"):
+        Store(bucket.folder()).renamed({"https://a.example": True})
+
+
+def test_sites_alike_are_found_in_an_object_store_without_listing_the_others():
+    bucket = MemoryBucket()
+    assert sites_alike(Store(bucket.folder()), "https://a.example/s.xml") == []
+    assert bucket.requests == [
+        f"LIST store/sites/{scheme}-{host}" for scheme in ("https", "http") for host in ("a.example", "www.a.example")
+    ]
 
 
 def test_each_site_has_its_own_folder_with_a_readable_name():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sitemap_harvest.errors import StoreError
+from sitemap_harvest.frontier.intervals import ChangeHistory
 from sitemap_harvest.model import Outcome, SitemapRef
-from sitemap_harvest.snapshots.store import DocumentRows, DocumentWriter, SiteWriter
+from sitemap_harvest.snapshots.store import DocumentRows, DocumentWriter, SiteWriter, compact
 from tests.snapshots.store.making import SITE, Making, batch_of, entry, listed, locs, record_of
 
 S, T = f"{SITE}/s.xml", f"{SITE}/t.xml"
@@ -165,11 +166,11 @@ def test_a_run_is_invisible_before_its_manifest_is_written(making, monkeypatch):
     writer = making.begin()
     record = making.document(writer, S, locs(2, start=5))
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("sitemap_harvest.snapshots.store.store.Manifest.put", full)
+        patched.setattr("sitemap_harvest.snapshots.store.storage.Folder.replace", full)
         with pytest.raises(OSError, match="No space"):
             making.commit(writer, [record])
     assert [loc for _, _, loc in listed(making.store.latest(SITE))] == locs(2)
@@ -194,3 +195,26 @@ def test_positions_with_gaps_are_kept(making):
     record = record_of(S, rows_from=writer.run_id)
     writer.keep(S, DocumentRows(record, document.all()))
     assert [position for _, position, _ in listed(making.commit(writer, [record]))] == [1, 3, 4, 6]
+
+
+def test_the_histories_of_sitemaps_survive_compaction(making):
+    histories = {S: ChangeHistory(1.5, 20.25), T: ChangeHistory(0.0, 7.125)}
+    for count in range(1, 10):
+        writer = making.begin()
+        writer.histories = histories
+        snapshot = making.commit(writer, [making.document(writer, url, locs(count)) for url in (S, T, f"{SITE}/u.xml")])
+        assert snapshot.change_histories() == histories
+    history = making.store.history(SITE)
+    assert compact(history)
+    assert {len(set(file.runs)) for file in history.manifest.files if file.table == "sitemaps"} == {2}
+    assert history.latest().change_histories() == histories
+    assert making.run({S: None, T: None}).change_histories() == {}
+
+
+def test_the_histories_of_many_sitemaps_are_columns_of_a_file(making):
+    names = [f"{SITE}/{number}.xml" for number in range(100)]
+    writer = making.begin()
+    writer.histories = {name: ChangeHistory(0.0, float(number)) for number, name in enumerate(names[1:], start=1)}
+    snapshot = making.commit(writer, [making.document(writer, name, locs(1)) for name in names])
+    assert snapshot.change_histories() == writer.histories
+    assert making.store.history(SITE).latest().change_histories() == writer.histories
