@@ -231,6 +231,9 @@ class RunConfig:
     probe_seed: int = 0
     archive: str | None = None
     """The folder for WARC files of all that is downloaded; ``None``: they are not written."""
+    intervals: tuple[float, float] | None = None
+    """The multiplier of the intervals of sitemaps, and their ceiling in days, for a job of a plan with a budget.
+    ``None``: the run requests all sitemaps."""
     recorded: Mapping[str, str]
     """The recorded arguments that differ from their defaults, as text: stored with each snapshot."""
     browser: str | None = None

@@ -13,6 +13,7 @@ from sitemap_harvest.engine.document_records import record_of
 from sitemap_harvest.engine.interfaces import PAUSE
 from sitemap_harvest.engine.results import ROWS_TOGETHER, Results
 from sitemap_harvest.engine.run_state import fields
+from sitemap_harvest.engine.site_parts import SiteBlock
 from sitemap_harvest.model import Outcome, SiteRecord, SiteResult
 from sitemap_harvest.snapshots.conditional_requests import ConditionalRequest
 
@@ -99,11 +100,12 @@ class CrawlLoop:
         if self._pages is not None:
             self._pages.release(candidate)
         self.in_flight.end(candidate)
-        self.sites.done(candidate, time.monotonic())
+        self.sites.done(candidate, time.monotonic(), was_requested=download.held is not None)
 
     def slow_down(self, url: str, delay: float) -> None:
-        """Apply the ``Crawl-delay`` of the host of *url*, in seconds."""
-        self.sites.frontier.host(url).slow_down(min(delay, self._parts.options.max_wait))
+        """Apply the ``Crawl-delay`` of the host of *url*, in seconds, as many times as jobs share it."""
+        sharers = 1 if self._parts.part is None else self._parts.part.sharers
+        self.sites.frontier.host(url).slow_down(min(delay, self._parts.options.max_wait) * sharers)
 
     def left_over(self) -> Iterator[Any]:
         """Yield the records of everything that is still open when the run ends early."""
@@ -122,7 +124,7 @@ class CrawlLoop:
         """Return the next request: for a document, else for a page; ``None`` if neither is due."""
         now = time.monotonic()
         if (postponed := self.in_flight.next_postponed(now)) is not None:
-            if (not_fetched := self.sites.shut(postponed)) is None:
+            if (not_fetched := self.sites.shut(postponed)) is None or self._has_read(postponed):
                 return self._request(postponed)
             self._refuse(postponed, not_fetched)
             return iter(())
@@ -130,7 +132,7 @@ class CrawlLoop:
         is_full = not has_room or self.in_flight.is_full(now, most=self._parts.options.concurrency)
         while not is_full and len(self.results.pending) < ROWS_TOGETHER and (taken := self.sites.take(now)):
             candidate, not_fetched = taken
-            if not_fetched is not None:
+            if not_fetched is not None and not self._has_read(candidate):
                 self._refuse(candidate, not_fetched)
                 continue
             if self.in_flight.fits(candidate, now):
@@ -143,11 +145,16 @@ class CrawlLoop:
         page = self._parts.next_probed() if page is None else page
         return None if page is None else iter([page])
 
+    def _has_read(self, candidate: Candidate) -> bool:
+        """Whether *candidate* needs no request, because this run has read it before it was interrupted."""
+        site = self._parts.stored(candidate.root)
+        return site is not None and site.has_taken_over(candidate)
+
     def _refuse(self, candidate: Candidate, not_fetched: NotFetched) -> None:
         """End *candidate*, which is not requested as *not_fetched* says."""
         self.results.pending.append(self.results.refusal(candidate, not_fetched))
         self.in_flight.end(candidate)
-        self.sites.done(candidate, time.monotonic())
+        self.sites.done(candidate, time.monotonic(), was_requested=False)
 
     def _request(self, candidate: Candidate) -> Iterator[Any]:
         """Yield the request for *candidate*, or the URLs and the record of a document that need not be requested."""
@@ -160,7 +167,8 @@ class CrawlLoop:
             return
         self.in_flight.begin(candidate, time.monotonic(), is_requested=known is None)
         if known is not None:
-            yield from self._until_done(self._processor.known(candidate, known, conditions.skip), candidate)
+            self.sites.spare(candidate)  # an index may have 100,000 children that are not due
+            yield from self._until_done(self._processor.known(candidate, known, conditions), candidate)
             return
         yield request
         download = self.in_flight.downloads.get(candidate.url)
@@ -196,7 +204,7 @@ class CrawlLoop:
                 yield from self._unavailable(site, unavailable)
                 continue
             candidates = [] if has_enough else self._next_candidates(site)
-            yield from self.results.consider((candidate, None) for candidate in candidates)
+            yield from self.results.consider(candidates)
             if candidates:
                 self.sites.settle(site)
             else:
@@ -219,7 +227,29 @@ class CrawlLoop:
             )
         yield from self.results.site(site, is_over=False)
 
-    def _next_candidates(self, site: SiteState) -> list[Candidate]:
+    def _next_candidates(self, site: SiteState) -> list[tuple[Candidate, NotFetched | None]]:
+        """Return the next candidates of *site*, each with the reason if the user does not want it."""
+        part = self._parts.part
+        if isinstance(part, SiteBlock):
+            return self._children_in(part, site)
+        if part is not None and not part.is_published:
+            return []  # what is left belongs to the last run
+        return [(candidate, None) for candidate in self._known_or_probes(site)]
+
+    def _children_in(self, block: SiteBlock, site: SiteState) -> list[tuple[Candidate, NotFetched | None]]:
+        """Return the children of *site* that *block* reads, once."""
+        stored = self._parts.stored(site.root)
+        if stored is None or block.has_begun:
+            return []
+        block.has_begun, own = True, []
+        for child, unwanted in block.children(site.root, stored.references_of, self._parts.children):
+            if block.has(child.url):
+                own.append((child, unwanted))
+            else:  # so that a document that redirects there is not read twice
+                self.sites.claim(child)
+        return own
+
+    def _known_or_probes(self, site: SiteState) -> list[Candidate]:
         """Return the next candidates of *site*: documents of the last snapshot before probes."""
         feeds_only = self._parts.config.feeds_only
         if feeds_only or self.sites.is_visited(site.first.url, site.root):

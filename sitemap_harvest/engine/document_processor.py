@@ -16,6 +16,7 @@ from sitemap_harvest.engine.document_records import (
     with_failure,
 )
 from sitemap_harvest.engine.results import MOST_REFUSED_ROWS, UrlCounts
+from sitemap_harvest.engine.site_parts import SiteHead
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.formats import Document
 from sitemap_harvest.model import FoundBy, Kind, Outcome, Problem, counted
@@ -23,7 +24,7 @@ from sitemap_harvest.snapshots.conditional_requests import is_unchanged
 from sitemap_harvest.snapshots.merge_policy import is_exact
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
     from sitemap_harvest.discovery.candidate import Candidate
     from sitemap_harvest.engine.interfaces import DocumentResponse, KnownDocument, Transfer
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.run_state import RunParts
     from sitemap_harvest.engine.site_snapshot import SiteSnapshot
     from sitemap_harvest.model import SitemapRecord, SitemapRef
+    from sitemap_harvest.snapshots.conditional_requests import ConditionalRequest
+
+_OF_THE_CANDIDATE = ("found_by", "parent", "depth", "lastmod", "lastmod_text")
+_OF_THE_RESPONSE = (
+    "fetched_at", "seconds", "final_url", "status", "bytes_downloaded", "via", "content_type", "etag", "last_modified",
+)  # fmt: skip
 
 
 class DocumentProcessor:
@@ -102,17 +109,26 @@ class DocumentProcessor:
             candidate, record_of(candidate, failure, transfer=transfer, response=response)
         )
 
-    def known(self, candidate: Candidate, known: KnownDocument, reason: str | None) -> Iterator[Any]:
-        """Yield the URLs and the record of *candidate*, which need not be requested, for *reason*.
+    def known(self, candidate: Candidate, known: KnownDocument, request: ConditionalRequest) -> Iterator[Any]:
+        """Yield the URLs and the record of *candidate*, which need not be requested, for the reason in *request*.
 
-        ``None``: this run read it before it was interrupted.
+        Without one, this run read it before it was interrupted.
         """
-        if reason is None:
-            yield from self._pass_on(candidate, known.record, known)
+        if request.skip is None:
+            record = known.record
+            if candidate.found_by is not FoundBy.SNAPSHOT:  # several documents may name it, and another was first then
+                record = replace(record, **{name: getattr(candidate, name) for name in _OF_THE_CANDIDATE})
+            if record.fetched_at is not None and record.final_url is not None:
+                not_read = self._sites.redirect(candidate, record.final_url, has_document=True)
+                if not_read is not None:  # another job has read the document there meanwhile
+                    facts = {name: getattr(record, name) for name in _OF_THE_RESPONSE}
+                    yield from self._results.ended(replace(record_of(candidate, not_read), **facts))
+                    return
+            yield from self._pass_on(candidate, record, known)
             return
-        record = record_of(candidate, NotFetched(Outcome.SKIPPED, reason))
-        record = replace(record, final_url=known.record.final_url)
-        if (site := self._parts.stored(candidate.root)) is not None:
+        record = record_of(candidate, NotFetched(Outcome.SKIPPED, request.skip))
+        if request.is_confirmed and (site := self._parts.stored(candidate.root)) is not None:
+            record = replace(record, final_url=known.record.final_url)
             record = site.confirmed(record, known, was_downloaded=False)
         yield from self._pass_on(candidate, record, known)
 
@@ -210,7 +226,7 @@ class DocumentProcessor:
                 return
         else:
             references = sum(reference.found_by is None for reference in known.references)
-            urls = max(0, record.entries - references)
+            urls = max(0, known.record.entries - references)
             counts = UrlCounts(listed=urls, urls=urls)
             self._results.count(urls)
         record = yield from self._follow(known.references, candidate, addresses, record)
@@ -229,7 +245,7 @@ class DocumentProcessor:
 
     def _follow(
         self,
-        references: Iterable[SitemapRef],
+        references: Sequence[SitemapRef],
         candidate: Candidate,
         addresses: tuple[str, ...],
         record: SitemapRecord,
@@ -238,6 +254,9 @@ class DocumentProcessor:
 
         Return *record*, with a problem if not all of these have a record.
         """
+        part = self._parts.part
+        if isinstance(part, SiteHead) and part.postpones(candidate, record, len(references)):
+            return record
         is_robots = record.kind is Kind.ROBOTS
         found_by = FoundBy.ROBOTS if is_robots else FoundBy.INDEX
         authorized = sites_of_robots(addresses) if is_robots else frozenset()

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from sitemap_harvest.engine.in_flight import InFlight
     from sitemap_harvest.engine.interfaces import Archiver, PageVisits
     from sitemap_harvest.engine.probe import Probe
+    from sitemap_harvest.engine.site_parts import SitePart
     from sitemap_harvest.engine.site_snapshot import SiteSnapshot
     from sitemap_harvest.engine.snapshot_session import SnapshotSession
+    from sitemap_harvest.errors import HarvestError
     from sitemap_harvest.model import Kind, SitemapRef
 
 
@@ -57,7 +59,9 @@ class RunState:
     logger: logging.LoggerAdapter[Any]
     """The logger of the spider, once it has its crawler."""
     refused: str | None = None
-    """Why the run ends before it begins: an invalid argument or setting."""
+    """Why the run ends before it begins: an invalid argument or setting, or a store that cannot be used."""
+    refusal: HarvestError | None = None
+    """The error that is the reason, if it is one of this package."""
     refuse: Callable[[str], NoReturn]
     """Ends the run before it begins, with the reason in one line."""
     session: SnapshotSession | None = None
@@ -127,6 +131,8 @@ class RunParts:
     """Documents requested at a time."""
     max_attempts: int
     """How often a document is requested again if its server requires a wait."""
+    part: SitePart | None = None
+    """The part of the site that this run reads; ``None``: all of it."""
 
     def stored(self, root: str) -> SiteSnapshot | None:
         """Return the open snapshot of the site *root*; ``None`` if it is not stored."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from sitemap_harvest.diff import pending_rows
@@ -22,6 +23,7 @@ from sitemap_harvest.snapshots.conditional_requests import (
     LastmodStats,
     Trust,
     conditional_request,
+    is_noise,
     is_trusted,
     last_runs,
     observe,
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
     from sitemap_harvest.config.arguments import RunConfig
     from sitemap_harvest.config.settings import HarvestSettings
     from sitemap_harvest.formats import Document
+    from sitemap_harvest.frontier.intervals import ChangeHistory
     from sitemap_harvest.model import SitemapRef, UrlBatch
+    from sitemap_harvest.snapshots.sitemap_intervals import SitemapIntervals
     from sitemap_harvest.snapshots.store import SiteWriter, Snapshot
 
 _Other = TypeVar("_Other")
@@ -67,6 +71,7 @@ class SiteSnapshot:
         *,
         started_at: datetime,
         baseline: Snapshot | None,
+        intervals: SitemapIntervals,
         give_up: Callable[[Exception], None],
     ) -> None:
         """Write with *writer*. Reads the last snapshot; raises :exc:`StoreError` if it is damaged.
@@ -107,8 +112,14 @@ class SiteSnapshot:
                 self._pending = {document_key(urls[one]) for one in pending}
             self._observed = {key: LastmodStats(*counts) for key, counts in before.run.trust.items()}
         self._lists_before = {key: _keys(refs) for key, refs in self._references.items()}
+        self._intervals = intervals
+        # Half of the time after which removals are reported: if some requests fail now, there is time for others.
+        half = options.pending_days / 2
+        self._requests_all = bool(self._pending) and intervals.has_unchecked(self._known.values(), days=half)
+        self.not_due: set[str] = set()
+        """Keys of sitemaps that are not requested, because their own interval has not passed."""
         self._last_runs: dict[str, str] = {}  # empty if the last run got to everything
-        if before is not None and not before.run.complete:
+        if before is not None and not (before.run.complete or before.run.not_due):
             self._last_runs = last_runs(self._known, self._lists_before, before.run.id)
         if sum(map(len, self._references.values())) > _MANY_REFERENCES:
             pa.default_memory_pool().release_unused()  # otherwise the memory of the tables is not used again
@@ -143,15 +154,19 @@ class SiteSnapshot:
 
         Without a reason to skip it, an interrupted run has read it, and this run resumes that.
         """
-        kept = self._taken_over.get(document_key(candidate.url))
-        if kept is not None and kept.row_ranges is not None:  # the interrupted run has read it
-            read = KnownDocument(kept.record, kept.references or (), lambda: self.writer.urls_of(kept))
+        if (read := self._read_before(candidate)) is not None:
             return ConditionalRequest(), read
         # The rules of a robots.txt are needed, and a repeated request must be unconditional.
         if (known := self.of(candidate)) is None or candidate.site_root or candidate.attempt:
             return ConditionalRequest(), None
-        parent = None if candidate.parent is None else document_key(candidate.parent)
+        parent = "" if candidate.parent is None else document_key(candidate.parent)
+        observed = self._observed.get(parent, LastmodStats())
         is_seen = candidate.found_by is not FoundBy.SNAPSHOT  # otherwise the index was not read, and the date is old
+        may_wait = is_seen and not self._requests_all and not known.references  # not seen: the site may be down
+        why_not_due = None
+        if may_wait:
+            claim = None if is_noise(observed) else candidate.lastmod_text
+            why_not_due = self._intervals.why_not_due(known.record, claim)
         found = conditional_request(
             known.record,
             Freshness(
@@ -162,9 +177,31 @@ class SiteSnapshot:
             ),
             lastmod=candidate.lastmod if is_seen else None,
             lastmod_text=candidate.lastmod_text if is_seen else None,
-            is_trusted=parent in self._observed and is_trusted(self._observed[parent]),
+            is_trusted=is_trusted(observed),
+            why_not_due=why_not_due,
         )
+        if not found.is_confirmed:
+            self.not_due.add(document_key(candidate.url))
         return found, known if found.skip is not None else None
+
+    def has_taken_over(self, candidate: Candidate) -> bool:
+        """Whether the interrupted run, which this one resumes, has read or confirmed the document of *candidate*."""
+        return self._read_before(candidate) is not None
+
+    def _read_before(self, candidate: Candidate) -> KnownDocument | None:
+        """Return the document of *candidate* as read or confirmed by the interrupted run; ``None`` if it was not."""
+        kept = self._taken_over.get(document_key(candidate.url))
+        if kept is None:
+            return None
+        if kept.row_ranges is not None:
+            return KnownDocument(kept.record, kept.references or (), lambda: self.writer.urls_of(kept))
+        known = self.of(candidate) if kept.record.is_confirmation else None
+        return None if known is None else replace(known, record=kept.record)
+
+    def references_of(self, url: str) -> Sequence[SitemapRef]:
+        """Return the documents that the one at *url* names, as the interrupted run has read or confirmed it."""
+        kept = self._taken_over.get(key := document_key(url))
+        return self._references.get(key, ()) if kept is None or kept.references is None else kept.references
 
     def of(self, candidate: Candidate) -> KnownDocument | None:
         """Return the stored data of the document of *candidate*; ``None`` if the last snapshot has no rows of it."""
@@ -326,7 +363,7 @@ class SiteSnapshot:
         304. *now*: when that was known; ``None``: when it was requested.
         """
         now = now or record.fetched_at or datetime.now(UTC)
-        return replace(
+        record = replace(
             record,
             **{name: getattr(known.record, name) for name in _AS_BEFORE},
             etag=record.etag or known.record.etag,  # a 304 need not repeat it
@@ -336,6 +373,8 @@ class SiteSnapshot:
             fresh_run=self.writer.run_id,
             read_at=now if was_downloaded else known.record.read_at,
         )
+        self.writer.keep(self._address(record.url), DocumentRows(record))
+        return record
 
     def keep_rules(self, record: SitemapRecord, document: Document) -> None:
         """Store the text of *document*, a robots.txt that was read completely; other documents have no rules."""
@@ -392,7 +431,13 @@ class SiteSnapshot:
         limits = {"most_runs": self._options.pending_runs, "most_days": self._options.pending_days}
         if before is None or is_settled(run, after, self._lists_now()):
             return None
-        return pending_rows(before, snapshot, is_due=lambda since, runs: is_overdue(since, run, runs=runs, **limits))
+        # A URL may have moved to a sitemap that is not due, and was not checked since.
+        checked = min((self._known[key].fresh_run or "" for key in self.not_due), default=run)
+        return pending_rows(
+            before,
+            snapshot,
+            is_due=lambda since, runs: since <= checked and is_overdue(since, run, runs=runs, **limits),
+        )
 
     def partly_read(self, ledger: Iterable[SitemapRecord]) -> int:
         """Return how many entries of the documents in *ledger* were read in this run, of those read only in part."""
@@ -448,6 +493,20 @@ class SiteSnapshot:
             for key, row in ledger.items()
             if row.outcome is not Outcome.SKIPPED or not _is_unread(row) or key not in named
         ]
+
+    def change_histories(self, ledger: Mapping[str, SitemapRecord]) -> dict[str, ChangeHistory]:
+        """Return the history of the changes of each sitemap in *ledger* that has one, by URL."""
+        return self._intervals.histories_after(
+            self._known, ledger, run=self.writer.run_id, has_changed=self._lists_other_rows
+        )
+
+    def _lists_other_rows(self, record: SitemapRecord) -> bool:
+        """Whether the document of *record*, which the run has read completely, lists other rows than before."""
+        kept, before = self.writer.kept.get(record.url), self.writer.before
+        if kept is None or kept.row_ranges is None or before is None:
+            return True
+        now, then = (np.unique(one.rows()) for one in (kept.row_ranges, before.row_ranges_of(record.url)))
+        return not np.array_equal(now, then)
 
 
 def _is_unread(row: SitemapRecord) -> bool:

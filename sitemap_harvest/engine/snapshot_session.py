@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sitemap_harvest.diff import compare
@@ -16,6 +16,7 @@ from sitemap_harvest.engine.shared_documents import copy_shared, documents_of
 from sitemap_harvest.engine.site_snapshot import WRITE_ERRORS, SiteSnapshot
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import Outcome, counted, is_read_separately
+from sitemap_harvest.snapshots.sitemap_intervals import SitemapIntervals
 from sitemap_harvest.snapshots.store import Run, SiteLocks, SiteWriter, id_after, moment_of, sites_alike, store_at
 from sitemap_harvest.urls import document_key
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.discovery.past_search import PostponedSearch
     from sitemap_harvest.discovery.site_state import SiteState
     from sitemap_harvest.engine.interfaces import ChangeDelivery, KnownDocument
+    from sitemap_harvest.engine.site_parts import SitePart
     from sitemap_harvest.model import SitemapRecord, SiteRecord
     from sitemap_harvest.snapshots.store import History, Snapshot, Store
 
@@ -40,7 +42,6 @@ _CHECKPOINT_SECONDS = 30
 SAVES = f"a run saves its progress every {_CHECKPOINT_DOCUMENTS} documents or {_CHECKPOINT_SECONDS} seconds"
 _LOOK_SECONDS = 1.0
 _FEW_NAMES = 5
-_LONG = timedelta(days=1)
 _MOST_LOOKED_UP = 10  # first snapshots: each time, the names of all sites in the store are listed
 _MOST_ROWS = 100_000  # buffered in memory, over all sites
 _ALSO_COUNTED = ("newly_known", "retracted", "pending")
@@ -50,7 +51,7 @@ _NOT_REQUESTED = frozenset({Outcome.SKIPPED, Outcome.OUT_OF_SCOPE})
 class SnapshotSession:
     """Stores the sites of a run, each from its first document to its last."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the facts of a run are keywords
         self,
         store: str,
         config: RunConfig,
@@ -58,23 +59,28 @@ class SnapshotSession:
         count: Callable[[str, int], object],
         *,
         run_id: str,
+        job: str | None = None,
         started_at: datetime,
         fail: Callable[[], None],
         delivery: ChangeDelivery | None = None,
+        part: SitePart | None = None,
     ) -> None:
         """Open the store at *store*, which need not exist: the run creates it when it begins.
 
         Raises :exc:`StoreError` if it cannot be read, or the only site has no baseline.
 
         *run_id* is the ID of the run, which began at *started_at*; a site whose last
-        run has a later id gets one after that. *count* adds to a stat. *fail* ends the
-        run when the store cannot be written any more. *delivery* delivers the changes to
-        the named consumer, if there is one.
+        run has a later id gets one after that. *job* is the ID of the job, if the run is
+        one. *count* adds to a stat. *fail* ends the run when the store cannot be written any
+        more. *delivery* delivers the changes to the named consumer, if there is one. *part*:
+        the part of the only site that the run reads; ``None``: all of it.
         """
         self._options = options
         self._count = count
         self._fail = fail
         self.delivery = delivery
+        self.part = part
+        self._block = None if part is None else part.block
         self.store: Store = store_at(store)
         names = self.store.renamed(config.sites)
         for site, name in list(names.items())[:_FEW_NAMES]:
@@ -90,7 +96,8 @@ class SnapshotSession:
         self._started_at = started_at
         self._search_digest = search_digest({**options.bounds, "browser": config.browser or options.browser})
         self.run_id = run_id
-        self._locks = SiteLocks(self.store.folder, self.run_id)
+        self._job = job
+        self._locks = SiteLocks(self.store.folder, self.run_id, job)
         self.sites: dict[str, SiteSnapshot] = {}
         """The open sites, by root."""
         self._begun: set[str] = set()
@@ -109,7 +116,8 @@ class SnapshotSession:
         history = self.store.history(root)
         try:
             self.store.create()  # if an own start() has not
-            if (holder := self._locks.take(history.folder)) is not None:
+            # Blocks of a site run at the same time, and write only files of their own.
+            if self._block is None and (holder := self._locks.take(history.folder)) is not None:
                 reason = f"the run {holder} is harvesting the site into the same store"
                 return SiteUnavailable(reason, is_temporary=True)
             self._begun.add(root)
@@ -135,12 +143,19 @@ class SnapshotSession:
         if self.delivery is not None:
             self.delivery.begin(history)
         writer = self._writer(history, before)
+        started_at = moment_of(writer.run_id) if writer.kept else self._started_at
         site = SiteSnapshot(
             writer,
             self._config,
             self._options,
-            started_at=moment_of(writer.run_id) if writer.kept else self._started_at,
+            started_at=started_at,
             baseline=self._baseline(history),
+            intervals=SitemapIntervals.of(
+                {} if before is None else before.change_histories(),
+                self._config.intervals,
+                now=started_at,
+                last_crawl=started_at if before is None else before.run.started_at,
+            ),
             give_up=self.give_up,
         )
         if self._config.resume and not writer.kept and history.site not in self._damaged:
@@ -158,12 +173,13 @@ class SnapshotSession:
     def _writer(self, history: History, before: Snapshot | None) -> SiteWriter:
         """Return the writer for the next run of *history*; it resumes an interrupted run if the user wants that.
 
-        The data of other interrupted runs is deleted.
+        The data of other interrupted runs is deleted. Raises :exc:`StoreError` if the run of a block is gone.
         """
+        if self._block is not None:
+            writer = SiteWriter(history, self._block.run, before)
+            writer.join(self._block.number, self._block.first_rows)
+            return writer
         unfinished = history.unfinished()
-        if not self.store.folder.is_local and not self._config.resume:
-            # Two runs that begin at the same moment may both lock a site in an object store: one may still be running.
-            unfinished = [run_id for run_id in unfinished if self._started_at - moment_of(run_id) > _LONG]
         for run_id in unfinished:
             writer = SiteWriter(history, run_id, before)
             if run_id == unfinished[-1] and self._config.resume and self._takes_over(writer):
@@ -229,7 +245,6 @@ class SnapshotSession:
         if now - self._looked_at < _LOOK_SECONDS:
             return  # called before each request, with possibly thousands of sites
         self._looked_at = now
-        self._locks.heartbeat()
         for site in list(self.sites.values()):
             unwritten = 0 if self.has_failed else site.writer.unwritten
             if unwritten >= _CHECKPOINT_DOCUMENTS or (unwritten and now - site.written_at > _CHECKPOINT_SECONDS):
@@ -302,6 +317,9 @@ class SnapshotSession:
         is one comparison. The list is empty if nothing was stored.
         """
         root = result.root
+        if self.part is not None and not self.part.is_published:
+            self._leave(root, self.part)
+            return []
         if (recipient := self.sites.get(root)) is not None and shared:
             self.guard(lambda: copy_shared(recipient, shared, owner_of=owner_of, find=self._find))
         if (site := self.sites.pop(root, None)) is None:
@@ -317,6 +335,15 @@ class SnapshotSession:
             if not found or self._config.probe is None:  # a probe needs the lock, and releases it
                 self.release(root)
         return found
+
+    def _leave(self, root: str, part: SitePart) -> None:
+        """Write the checkpoint of *part* of the site *root*, and release the site, without a snapshot."""
+        if (site := self.sites.pop(root, None)) is not None:
+            self.guard(site.writer.checkpoint)
+            if self.has_failed:
+                return
+            part.leave(site.writer.run_id)
+        self.release(root)
 
     def targets_alike(self, root: str) -> list[str] | None:
         """Return the other targets on the host of *root* that have snapshots of earlier runs, for a first snapshot.
@@ -348,8 +375,11 @@ class SnapshotSession:
         now = datetime.now(UTC)
         writer = site.writer
         ledger = site.ledger(now=now, guess=state.first.url if state.is_elsewhere else None)
+        left_out = {key for key, row in ledger.items() if _is_left_out(row)}
+        is_checked = is_over and result.result.is_conclusive and not site.unwanted and left_out <= site.not_due
         run = Run(
             id=writer.run_id,
+            job=self._job,
             started_at=site.started_at,
             ended_at=now,
             baseline=writer.before.run.id if writer.before is not None else None,
@@ -357,15 +387,13 @@ class SnapshotSession:
             rows=writer.rows,
             result=result.result,
             reason=result.reason,
-            complete=is_over
-            and result.result.is_conclusive
-            and not site.unwanted
-            and not any(map(_is_left_out, ledger.values())),
+            complete=is_checked and not left_out,
             partly_read=site.partly_read(ledger.values()),
             trust=site.observed(ledger),
             search=self._search_of(state, writer.before),
             arguments={**self._config.recorded, **self._options.bounds},
         )
+        writer.histories = site.change_histories(ledger)
         snapshot = writer.seal(site.stored(ledger), run)  # not visible to readers yet
         if (pending := site.pending(snapshot, ledger)) is not None:
             snapshot = writer.hold(pending, run)
@@ -373,7 +401,14 @@ class SnapshotSession:
         summary = found.summary
         counts = {kind: getattr(summary, kind) for kind in ("added", "removed", "changed", "moved", "expired")}
         counts |= {kind: count for kind in _ALSO_COUNTED if (count := getattr(summary, kind)) and summary.baseline}
-        run = replace(run, complete=run.complete and not summary.unread, urls=summary.urls_after, changes=counts)
+        is_checked = is_checked and not summary.unread
+        run = replace(
+            run,
+            complete=is_checked and not left_out,
+            not_due=len(left_out) if is_checked and left_out else None,
+            urls=summary.urls_after,
+            changes=counts,
+        )
         snapshot = writer.publish(run, found.batches())
         self._count("sitemap_harvest/snapshots", 1)
         wanted = site.baseline.run.id if site.baseline is not None else None

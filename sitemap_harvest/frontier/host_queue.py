@@ -42,6 +42,11 @@ class Host:
         self.delay = delay
         self.ready_at = max(self.ready_at, self.requested_at + delay)
 
+    def skip_turn(self) -> None:
+        """Let the next document be requested at once: the last one that was taken is not requested after all."""
+        if self.ready_at == self.requested_at + self.delay:  # otherwise it also waits for something else
+            self.ready_at = self.requested_at
+
     def next(self) -> Candidate:
         """Remove and return the deepest of the waiting candidates that runs did not get to for longest."""
         first = min(self.waiting)
@@ -117,11 +122,12 @@ class Frontier:
             return candidate
         return None
 
-    def done(self, candidate: Candidate) -> None:
+    def done(self, candidate: Candidate, *, was_requested: bool = True) -> None:
         """Record that *candidate* is no longer in flight."""
         host = self.host(candidate.url)
         host.in_flight -= 1
-        host.has_rules |= not candidate.site_root  # requested without checking the rules of its host
+        # The robots.txt of a site is requested without checking the rules of its host.
+        host.has_rules |= was_requested and not candidate.site_root
         self._queue(host)
 
     def next_turn(self) -> float | None:

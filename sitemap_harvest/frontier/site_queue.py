@@ -121,6 +121,10 @@ class SiteQueue:
             return not_fetched
         return None
 
+    def claim(self, candidate: Candidate) -> None:
+        """Record that another run reads the document of *candidate* for its site."""
+        self._owners.setdefault(document_key(candidate.url), candidate.root)
+
     def redirect(self, candidate: Candidate, url: str, *, has_document: bool) -> NotFetched | None:
         """Return why the document of *candidate* is not read from *url*, its final URL; ``None`` if it is read.
 
@@ -157,24 +161,28 @@ class SiteQueue:
         """Return the next candidate, and why it may not be requested after all; ``None`` if all have to wait."""
         if (candidate := self.frontier.take(now)) is None:
             return None
-        site, host = self.by_root[candidate.root], self.frontier.host(candidate.url)
+        site = self.by_root[candidate.root]
         site.documents -= 1  # it was counted when queued, but the budget counts only requested documents
         not_fetched = self._budget.refuse(site, now) or self.shut(candidate)
         site.documents += not_fetched is None
         if not_fetched is not None:
-            host.ready_at = now  # nothing is requested, so the host does not need the delay
+            self.spare(candidate)
         elif site.started_at is None:
             site.started_at = now
         return candidate, not_fetched
+
+    def spare(self, candidate: Candidate) -> None:
+        """Record that *candidate*, which was just taken, is not requested, so its host does not need the delay."""
+        self.frontier.host(candidate.url).skip_turn()
 
     def shut(self, candidate: Candidate) -> NotFetched | None:
         """Return why the host of *candidate* gets no more requests for its site, ``None`` if it does."""
         host = self.frontier.host(candidate.url)
         return host.shut or (None if host.has_responded else self.by_root[candidate.root].shut)
 
-    def done(self, candidate: Candidate, now: float) -> None:
+    def done(self, candidate: Candidate, now: float, *, was_requested: bool = True) -> None:
         """Mark *candidate*, which was taken, as done."""
-        self.frontier.done(candidate)
+        self.frontier.done(candidate, was_requested=was_requested)
         self._let_go(candidate, now)
 
     def requeue(self, candidate: Candidate, url: str, until: float) -> None:

@@ -115,13 +115,14 @@ def _read(path: Path) -> list[Metric]:
 
 
 def _write(path: Path, metrics: Iterable[Metric]) -> None:
-    put_file(path, generate_latest(_Metrics(metrics)), mode=0o644)  # node_exporter runs as another user
+    put_file(path, generate_latest(Metrics(metrics)), mode=0o644)  # node_exporter runs as another user
 
 
-class _Metrics(list[Metric], Collector):
+class Metrics(list[Metric], Collector):
     """Metrics as a collector, which ``generate_latest()`` takes."""
 
     def collect(self) -> Iterable[Metric]:
+        """Return them."""
         return self
 
 

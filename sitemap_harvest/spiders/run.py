@@ -91,6 +91,7 @@ class Harvest(RunState):
             if self.session is not None:
                 config = self.config = self.session.config
         except HarvestError as error:
+            self.refusal = error
             self.refuse(str(error))
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             self.refuse(f"an argument, a setting or an attribute of the spider has the wrong type: {error!r}")
@@ -122,6 +123,7 @@ class Harvest(RunState):
             if self.session is not None:  # only now: other components may have refused the run
                 self.session.store.create()
         except HarvestError as error:
+            self.refusal = error
             with suppress(CloseSpider):
                 self.refuse(str(error))
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="wrong_argument"))

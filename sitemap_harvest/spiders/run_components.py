@@ -78,6 +78,7 @@ def connect(
         needs_rows=lambda: options.items == "rows" or needs_rows(),
         max_in_flight=max_in_flight,
         max_attempts=settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0,
+        part=None if session is None else session.part,
     )
     loop = CrawlLoop(parts)
     return RunComponents(seeds, loop, LoopRunner(crawler, loop, requests, wakeup, small=small), pages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -63,14 +64,18 @@ def prepare(spider: Spider, run: RunState, config: RunConfig, *, sites: object) 
     def end_run() -> None:
         deferred_from_coro(crawler.engine.close_spider_async(reason="store_failed"))
 
-    consumer = config.consumer
+    if isinstance(limits := getattr(spider, "_intervals", None), tuple):
+        config = replace(config, intervals=limits)
+    consumer, job = config.consumer, getattr(spider, "_job", None)  # of Scrapyd, as in reports
     return SnapshotSession(
         store,
         config,
         run.options,
         run.summary.count,
         run_id=run.run_id,
+        job=None if job is None else str(job),
         started_at=run.started_at,
         fail=end_run,
         delivery=None if consumer is None else Delivery(consumer, crawler),
+        part=None if isinstance(part := getattr(spider, "_part", None), str) else part,  # of a job, never text
     )

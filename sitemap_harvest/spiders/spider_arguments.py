@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sitemap_harvest.integration.spider_attributes import SitemapAttributes
 
 _TARGETS = ("site", "sites", "sitemap")
-_SCRAPYD = ("_job", "_version")  # set by Scrapyd for each job: its id, and the requested version
+_OF_JOBS = ("_job", "_version", "_intervals", "_part")  # the first by Scrapyd or a worker, the second by Scrapyd
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class SpiderArguments:
         ours = {name: arguments[name] for name in arguments.keys() & (ARGUMENTS.keys() - declared)}
         others = {name: value for name, value in arguments.items() if name not in ours}
         taken = others.keys() if spider.refuses_unknown_arguments else others.keys() & {OWN_NAME}
-        taken -= {*_SCRAPYD}
+        taken -= {*_OF_JOBS}
         unusable = {name: others.pop(name) for name in list(others) if name in taken}
         return cls(ours, others, unusable)
 

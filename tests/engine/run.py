@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sitemap_harvest.discovery.candidate import Candidate
+    from sitemap_harvest.engine.site_parts import SitePart
 
 Web = dict[str, "bytes | int | str | NotFetched | None"]
 """The answer at each URL: a body, a status without one, the URL that the URL redirects to, or why it is not requested;
@@ -34,6 +36,10 @@ _REFUSED = NotFetched(Outcome.FAILED, "the connection was refused", Cause.REFUSE
 
 class Cut(bytes):
     """The part of a body that came before the connection was closed."""
+
+
+class Tagged(bytes):
+    """A body with an entity tag: a request with the tag gets a 304."""
 
 
 @dataclass(frozen=True)
@@ -85,30 +91,18 @@ def harvest(
     summary: Summary | None = None,
     last: str | None = None,
     options: HarvestSettings | None = None,
+    at: datetime | None = None,
     **arguments: str,
 ) -> Result:
     """Run the engine with *arguments* against *web*, and return *result* with its output; *summary* counts it.
 
-    *last*: the URL of the document after whose response the run is interrupted.
+    *last*: the URL of the document after whose response the run is interrupted. *at*: when all requests are sent, if
+    not now.
     """
-    config = RunConfig.of(arguments) if session is None else session.config
-    options = options or HarvestSettings()
+    sent_at = time.time() if at is None else at.timestamp()
     result = result or Result()
-    parts = RunParts(
-        config=config,
-        options=options,
-        summary=summary or Summary(),
-        sites=site_queue(config, options, per_host=8, depth_limit=0),
-        in_flight=InFlight(most=options.bodies, small=options.bodies // 64),
-        session=session,
-        build_request=Request,
-        pages=None,
-        children=lambda refs, _kind: ((ref, None) for ref in refs),  # every child is wanted
-        needs_rows=lambda: False,
-        max_in_flight=16,
-        max_attempts=2,
-    )
-    parts.sites.begin(config.candidates)
+    parts = run_parts(session, options or HarvestSettings(), summary or Summary(), **arguments)
+    parts.sites.begin(parts.config.candidates)
     loop = CrawlLoop(parts)
     for step in loop.steps():
         assert step is not None, "a web in memory never has to be waited for"
@@ -116,7 +110,7 @@ def harvest(
             result.add(step)
             continue
         result.requests.append(step.candidate.url)
-        candidate, transfer = step.candidate, Transfer(time.time(), 0.0)
+        candidate, transfer = step.candidate, Transfer(sent_at, 0.0)
         answer = _REFUSED if (given := web.get(candidate.url, 404)) is None else given
         if isinstance(answer, NotFetched):
             output = loop.failed(answer, candidate, transfer, url=candidate.url)
@@ -133,19 +127,56 @@ def harvest(
     return result
 
 
+def run_parts(
+    session: SnapshotSession | None,
+    options: HarvestSettings,
+    summary: Summary,
+    *,
+    part: SitePart | None = None,
+    **arguments: str,
+) -> RunParts:
+    """Return the parts of a run. *part*: of the site that it reads, without a session."""
+    config = RunConfig.of(arguments) if session is None else session.config
+    return RunParts(
+        config=config,
+        options=options,
+        summary=summary,
+        sites=site_queue(config, options, per_host=8, depth_limit=0),
+        in_flight=InFlight(most=options.bodies, small=options.bodies // 64),
+        session=session,
+        build_request=Request,
+        pages=None,
+        children=lambda refs, _kind: ((ref, None) for ref in refs),  # every child is wanted
+        needs_rows=lambda: False,
+        max_in_flight=16,
+        max_attempts=2,
+        part=part if session is None else session.part,
+    )
+
+
 def session_of(
-    arguments: Mapping[str, str], now: datetime | None = None, *, options: HarvestSettings | None = None
+    arguments: Mapping[str, str],
+    now: datetime | None = None,
+    *,
+    options: HarvestSettings | None = None,
+    intervals: tuple[float, float] | None = None,
+    part: SitePart | None = None,
 ) -> SnapshotSession:
-    """Return the session of a run with *arguments*, which name the store. *now*: when it begins, if not now."""
+    """Return the session of a run with *arguments*, which name the store. *now*: when it begins, if not now.
+
+    *intervals*: the multiplier and the ceiling of a job of a plan with a budget. *part*: the part of the site that it
+    reads; ``None``: all of it.
+    """
     now = now or datetime.now(UTC)
     return SnapshotSession(
         arguments["store"],
-        RunConfig.of(arguments),
+        replace(RunConfig.of(arguments), intervals=intervals),
         options or HarvestSettings(),
         lambda _name, _by: None,
         run_id=new_run_id(now),
         started_at=now,
         fail=lambda: pytest.fail("the store cannot be written"),
+        part=part,
     )
 
 
@@ -157,9 +188,13 @@ def respond(web: Web, request: Request) -> DocumentResponse:
         url = answer
     assert answer is not None, f"{url} redirects to a host without an answer"
     status, body = (200, answer) if isinstance(answer, bytes) else (answer, b"")
+    tag = f'"{sha256(body).hexdigest()[:8]}"' if isinstance(body, Tagged) else ""
+    if tag and tag in request.headers.get("If-None-Match", ""):
+        status, body = 304, b""
     return DocumentResponse(
         url=url,
         status=status,
+        headers={"etag": [tag]} if tag else {},
         body=body,
         redirect_urls=tuple(redirected),
         is_conditional=bool(request.headers),

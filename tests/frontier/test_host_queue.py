@@ -52,6 +52,23 @@ def test_the_deepest_documents_come_first_in_the_order_of_discovery() -> None:
     assert taken(frontier) == ["file:///b", "file:///c", "file:///index", "file:///other"]
 
 
+def test_documents_that_are_not_requested_do_not_wait_for_the_crawl_delay() -> None:
+    frontier, candidates = filled("http://a/1", "http://a/2", "http://a/3", "http://a/4")
+    host = frontier.host("http://a/")
+    host.slow_down(10.0)
+    assert taken(frontier, now=100.0) == ["http://a/1"]
+    host.skip_turn()
+    frontier.done(candidates[0])
+    assert taken(frontier, now=100.0) == ["http://a/2"]
+    frontier.done(candidates[1])
+    assert taken(frontier, now=109.0) == []
+    assert taken(frontier, now=110.0) == ["http://a/3"]
+    host.ready_at = 150.0  # the server requires a wait
+    host.skip_turn()
+    frontier.done(candidates[2])
+    assert taken(frontier, now=149.0) == []
+
+
 def test_a_crawl_delay_applies_between_the_documents_of_a_host() -> None:
     frontier, candidates = filled("http://a/1", "http://a/2", "http://a/3", "http://b/1")
     frontier.host("http://a/").slow_down(10.0)

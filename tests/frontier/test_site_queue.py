@@ -215,6 +215,34 @@ def test_a_rejection_does_not_wait_for_the_delay_of_its_host() -> None:
     assert rejections == [refusal] * 3
 
 
+def test_a_document_that_is_not_requested_does_not_make_others_wait() -> None:
+    state = sites()
+    begun(state)
+    (robots, _) = state.take(0.0) or pytest.fail("none is taken")
+    state.frontier.host(A).slow_down(30.0)
+    candidates = [child(f"{A}/{number}.xml") for number in range(3)]
+    assert [state.consider(candidate, 0.0) for candidate in candidates] == [None, None, None]
+    state.done(robots, 0.0)
+    for candidate in candidates[:2]:  # known from an interrupted run
+        assert state.take(30.0) == (candidate, None)
+        state.spare(candidate)
+        state.done(candidate, 30.0, was_requested=False)
+    assert not state.frontier.host(A).has_rules
+    assert state.take(30.0) == (candidates[2], None)
+    state.done(candidates[2], 30.0)
+    assert (state.frontier.host(A).has_rules, state.frontier.host(A).ready_at) == (True, 60.0)
+
+
+def test_a_document_of_another_run_is_not_queued() -> None:
+    state = sites()
+    begun(state)
+    claimed, other = child(f"{A}/1.xml"), child(f"{A}/2.xml")
+    state.claim(claimed)
+    assert [state.consider(one, 0.0) for one in (claimed, other)] == [None, None]
+    assert state.redirect(other, claimed.url, has_document=True) is not None
+    assert len(state.frontier) == 2  # with the robots.txt
+
+
 def test_a_requeued_document_is_taken_again_when_its_host_is_free() -> None:
     state = sites()
     begun(state)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import secrets
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sitemap_harvest.errors import StoreError
 from sitemap_harvest.model import LedgerBatch, SitemapRecord, SitemapRef, arrow_schema
@@ -26,11 +26,12 @@ from sitemap_harvest.snapshots.store.snapshot import (
     robots_texts_of,
     row_ranges_of,
 )
-from sitemap_harvest.snapshots.store.store import MANIFEST, RUNS, History, Manifest, replace_manifest
+from sitemap_harvest.snapshots.store.store import MANIFEST, RUNS, History, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from sitemap_harvest.frontier.intervals import ChangeHistory
     from sitemap_harvest.model import ChangeBatch, UrlBatch
     from sitemap_harvest.snapshots.store.manifest_values import Values
     from sitemap_harvest.snapshots.store.storage import Folder
@@ -41,6 +42,8 @@ _FEW = 20  # records, which may be in the manifest
 _LISTING = "url", "rows_from", "left"
 _ROWS_TOGETHER = 10_000  # made into columns at once: an index may name 100,000 documents
 _NONE = np.array([], dtype=np.int64)
+_BLOCK = "block-"  # the beginning of the names of checkpoints of blocks
+_BLOCK_ROWS = 1 << 32  # ids reserved for a block: far more than it has, so that no two ever have the same
 
 
 @dataclass(slots=True)
@@ -69,9 +72,15 @@ class SiteWriter:
         self.kept: dict[str, DocumentRows] = {}
         self.robots_texts: dict[str, str] = {}
         """The text of each robots.txt that the run has read, as far as its rules count, by URL."""
+        self.histories: Mapping[str, ChangeHistory] = {}
+        """The history of the changes of each sitemap that has one, by URL; known when the site is done."""
+        self._part = ""  # of the names of files
+        self._checkpoint = MANIFEST
         self._next_row = history.manifest.next_row
+        self._reserved = 0  # the end of the ids that only this writer uses; 0: none are reserved
         self._tables: dict[str, tables.TableWriter] = {}
         self._unwritten: dict[str, DocumentRows] = {}
+        self._has_others = False  # files in its folder that are not to be published
         self._documents = 0  # of the sealed snapshot
         self._ledger: pa.Table | None = None  # of the sealed snapshot, unless it is small
         self._listed: RowRanges | None = None  # of the sealed snapshot, if they are those of the last one
@@ -107,7 +116,7 @@ class SiteWriter:
     def _table(self, name: str) -> tables.TableWriter:
         """Return the writer of the run's files of the table *name*."""
         if name not in self._tables:
-            path = f"{RUNS}/{self.run_id}/{name}"
+            path = f"{RUNS}/{self.run_id}/{name}{self._part}"
             self._tables[name] = tables.TableWriter(self.history.folder, path, name, (self.run_id, self.run_id))
         return self._tables[name]
 
@@ -126,38 +135,84 @@ class SiteWriter:
         if not self._unwritten:
             return
         records = [kept.record for kept in self._unwritten.values()]
-        self._table("done").add(_ledger_table(records, self.run_id, self.robots_texts))
+        self._has_others = True
+        self._table("done").add(_ledger_table(records, self.run_id, self._of_the_store(records)))
         self._add_documents()
         self.flush()
-        Manifest(files=self._files, next_row=self._next_row).put(self.folder)
+        next_row = max(self._next_row, self._reserved)
+        self.folder.put(self._checkpoint, Manifest(files=self._files, next_row=next_row).data())
 
     def take_over(self) -> bool:
         """Resume an interrupted run with the same id from its checkpoints; return whether there were any.
 
-        Raises :exc:`StoreError` if they are damaged.
+        Those of its blocks count too. Raises :exc:`StoreError` if they are damaged.
         """
-        checkpoint = Manifest.read(self.folder)
-        for file in checkpoint.files:
+        if not self.folder.is_local:  # a run that only seemed dead may go on to write files
+            self._part = f"-{secrets.token_hex(4)}"
+        self._has_others = True
+        checkpoint, blocks = Manifest.read(self.folder), self._blocks(_BLOCK)
+        for file in chain(checkpoint.files, *(block.files for block in blocks.values())):
             file.check(self.history.folder)
         for file in checkpoint.files:
             self._table(file.table).files.append(file)
-        self._remove_others(MANIFEST)
+        others = (file.name.rpartition("/")[2] for block in blocks.values() for file in block.files)
+        self._remove_others(MANIFEST, *blocks, *others)
         if not checkpoint.files:
             return False
-        self._next_row = checkpoint.next_row
+        self.kept |= self._documents_in(checkpoint)
+        for block in blocks.values():
+            for url, kept in self._documents_in(block).items():
+                if url not in self.kept:  # two blocks may have read one document
+                    self.keep(url, kept)
+        self._add_rows(blocks.values())
+        self._next_row = max(one.next_row for one in (checkpoint, *blocks.values()))
+        return True
+
+    def join(self, number: int, first_rows: int) -> None:
+        """Continue an unfinished run as its block *number*, without changing the files of others.
+
+        It does not read again what the run or an earlier attempt of the block has read. *first_rows*: which range of
+        ids after those of the run its new rows get; never the same twice. Raises :exc:`StoreError` if the run is gone.
+        """
+        token = secrets.token_hex(4)
+        checkpoint = Manifest.read(self.folder)
+        if not checkpoint.files:
+            raise StoreError(f"the run {self.run_id} is not there any more, or has ended")
+        self._part, self._checkpoint = f"-{_BLOCK}{number}-{token}", f"{_BLOCK}{number}-{token}.json.gz"
+        earlier = self._blocks(f"{_BLOCK}{number}-").values()
+        for one in (checkpoint, *earlier):
+            self.kept |= self._documents_in(one)
+        self._add_rows([checkpoint, *earlier])
+        self._next_row = checkpoint.next_row + first_rows * _BLOCK_ROWS
+        self._reserved = self._next_row + _BLOCK_ROWS
+
+    def _blocks(self, begin: str) -> dict[str, Manifest]:
+        """Return the checkpoints of blocks whose names have this beginning, by name."""
+        return {name: Manifest.of(self.folder.read(name), self.folder) for name in self.folder.names(begin)}
+
+    def _add_rows(self, checkpoints: Iterable[Manifest]) -> None:
+        """Add the files with rows of *checkpoints*, ordered by their ids."""
+        files = self._table("rows").files
+        known = {file.name: file for one in checkpoints for file in one.files if file.table == "rows"}
+        files[:] = sorted({**known, **{file.name: file for file in files}}.values(), key=lambda file: file.ids)
+        if any(one.ids[1] > other.ids[0] for one, other in pairwise(files)):
+            raise StoreError(f"{self.folder}: two processes have used the same row ids")
+
+    def _documents_in(self, checkpoint: Manifest) -> dict[str, DocumentRows]:
+        """Return the documents in *checkpoint* by URL."""
         history = History("", self.history.folder, checkpoint)
-        row_ranges = history.table("row_ranges", [self.run_id])
+        row_ranges = _ranges_by_document(history.table("row_ranges", [self.run_id]))
         references = references_of(history.table("references", [self.run_id]))
         done = history.table("done", [self.run_id])
-        self.robots_texts = robots_texts_of(done)
+        self.robots_texts = robots_texts_of(done) | self.robots_texts
+        found: dict[str, DocumentRows] = {}
         for batch in ledger_of(done).to_batches():
             for record in LedgerBatch(batch).rows():
-                kept = self.kept[record.url] = DocumentRows(record)
+                kept = found[record.url] = DocumentRows(record)
                 if record.rows_from == self.run_id:
-                    own = row_ranges.filter(pc.equal(row_ranges["document"], record.url))
-                    kept.row_ranges = row_ranges_of(own, np.zeros(own.num_rows, dtype=np.int64))
+                    kept.row_ranges = row_ranges.get(record.url, RowRanges.joined([]))
                     kept.references = references.get(record.url, [])
-        return True
+        return found
 
     def _remove_others(self, *wanted: str) -> None:
         """Delete the files of the run other than those to be published and *wanted*."""
@@ -174,17 +229,29 @@ class SiteWriter:
         self._add_documents()
         self._tables.pop("done", None)
         self._documents = sum(is_present(record.left, record.fetched_at, run) for record in ledger)
+        others = self._of_the_store(ledger)
         if len(ledger) <= _FEW and self._table("sitemaps").add_values(
-            _ledger_values(ledger, run.id, self.robots_texts), len(ledger)
+            _ledger_values(ledger, run.id, others), len(ledger)
         ):
             if self.before is not None and _listings(ledger) == self.before.columns(*_LISTING):
                 self._listed = self.before.listed
         else:
-            table = _ledger_table(ledger, run.id, self.robots_texts)
+            table = _ledger_table(ledger, run.id, others)
             self._table("sitemaps").add(table)
             self._ledger = ledger_of(table)
         self.flush()
         return self._snapshot(run)
+
+    def _of_the_store(self, records: Sequence[SitemapRecord]) -> Values:
+        """Return the values of *records* for the columns ``tables.OF_THE_STORE``; only those columns that have some."""
+        found: Values = {}
+        if self.robots_texts:
+            found["robots_text"] = [self.robots_texts.get(record.url) for record in records]
+        if self.histories:
+            histories = [self.histories.get(record.url) for record in records]
+            for column, name in zip(tables.HISTORY, ("changes", "days"), strict=True):
+                found[column] = [None if one is None else round(getattr(one, name), 3) for one in histories]
+        return found
 
     def hold(self, pending: pa.Table, run: Run) -> Snapshot:
         """Add *pending*, rows with the schema ``tables.PENDING``, to the sealed snapshot; return the new snapshot."""
@@ -196,17 +263,15 @@ class SiteWriter:
         """Publish the sealed snapshot, with *changes* since the one before it, and return it.
 
         *run*: the entry of the run for the manifest. Raises :exc:`StoreError` if another
-        run has published a snapshot meanwhile, which a lock in an object store cannot
-        exclude.
+        run has published a snapshot meanwhile, or has taken over the lock of this one.
         """
         run = dataclasses.replace(run, documents=self._documents)
         for batch in changes:
             self._table("changes").add(pa.Table.from_batches([batch.arrow]))
         self.flush()
-        if not self.history.is_current():
-            raise StoreError(f"{self.history.site}: another run has stored a snapshot in the meantime")
-        replace_manifest(self.history, self._manifest(run))
-        self._remove_others()
+        self.history.replace(self._manifest(run))
+        if self._has_others:
+            self._remove_others()
         return self._snapshot(run)
 
     def compact(self) -> None:
@@ -225,7 +290,8 @@ class SiteWriter:
     @property
     def rows(self) -> int:
         """Number of rows written that no earlier run has stored."""
-        return self._next_row - self.history.manifest.next_row
+        table = self._table("rows")
+        return sum(file.count for file in table.files) + table.waiting
 
     def _add_documents(self) -> None:
         """Add the row ranges and references of the documents stored since the last call to their tables."""
@@ -307,23 +373,31 @@ class DocumentWriter:
         return min(len(is_same), int(is_same.sum() + is_changed.sum()))
 
 
+def _ranges_by_document(table: pa.Table) -> dict[str, RowRanges]:
+    """Return the row ranges in *table* by the URL of the document, each in their order."""
+    documents = table["document"].combine_chunks().dictionary_encode()
+    numbers = documents.indices.to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    row_ranges = row_ranges_of(table.take(pa.array(order)), np.zeros(table.num_rows, dtype=np.int64))
+    ends = np.searchsorted(numbers[order], np.arange(len(documents.dictionary)), side="right").tolist()
+    spans = zip(documents.dictionary.to_pylist(), [0, *ends], ends, strict=False)
+    return {name: row_ranges.take(np.arange(start, end)) for name, start, end in spans}
+
+
 def _listings(ledger: Sequence[SitemapRecord]) -> list[list[Any]]:
     """Return what determines the rows that the documents of *ledger* list."""
     return [[getattr(record, name) for record in ledger] for name in _LISTING]
 
 
-def _ledger_values(records: Sequence[SitemapRecord], run: str, robots_texts: Mapping[str, str]) -> Values:
+def _ledger_values(records: Sequence[SitemapRecord], run: str, others: Values) -> Values:
     """Return what :func:`_ledger_table` returns as values for the manifest."""
-    values = {"run": [run] * len(records), **values_of_records(records)}
-    if robots_texts:
-        values["robots_text"] = [robots_texts.get(record.url) for record in records]
-    return values
+    return {"run": [run] * len(records), **values_of_records(records), **others}
 
 
-def _ledger_table(records: Sequence[SitemapRecord], run: str, robots_texts: Mapping[str, str]) -> pa.Table:
-    """Return the document records of a *run* in stored form, with *robots_texts* by URL."""
+def _ledger_table(records: Sequence[SitemapRecord], run: str, others: Values) -> pa.Table:
+    """Return the document records of a *run* in stored form; *others*: the values of other columns of the store."""
     starts = range(0, len(records), _ROWS_TOGETHER)
     batches = (LedgerBatch.of(records[start : start + _ROWS_TOGETHER]).arrow for start in starts)
     table = pa.Table.from_batches(batches, LedgerBatch.schema())
-    texts = pa.array([robots_texts.get(record.url) for record in records], pa.string())
-    return pa.Table.from_arrays([pa.repeat(run, len(records)), *table.columns, texts], schema=tables.SITEMAPS)
+    columns = [pa.array(others.get(one.name, [None] * len(records)), one.type) for one in tables.OF_THE_STORE]
+    return pa.Table.from_arrays([pa.repeat(run, len(records)), *table.columns, *columns], schema=tables.SITEMAPS)
