@@ -68,6 +68,8 @@ class ConditionalRequest:
     """The conditional headers; empty: an unconditional request."""
     skip: str | None = None
     """Why it is not requested, as text; ``None`` if it is."""
+    is_confirmed: bool = True
+    """Whether the reason to skip it says that it has not changed."""
 
 
 def conditional_request(
@@ -77,20 +79,25 @@ def conditional_request(
     lastmod: datetime | None = None,
     lastmod_text: str | None = None,
     is_trusted: bool = False,
+    why_not_due: str | None = None,
 ) -> ConditionalRequest:
     """Return how to request the document of *known*, its record in the last snapshot (``None``: it has none).
 
     *lastmod* and *lastmod_text* come from the index in this run; *is_trusted* says
-    whether the dates of that index are reliable.
+    whether the dates of that index are reliable. *why_not_due*: why its own interval lets
+    it wait, as text; ``None`` if it is due.
     """
     if known is None or not is_exact(known) or known.read_at is None or freshness.force:
         return ConditionalRequest()
     age = (freshness.now - known.read_at).total_seconds()
     if not 0 <= age < freshness.max_age:  # negative after the clock was set back
         return ConditionalRequest()
+    is_intact = _is_without_failure(known)
     may_skip = freshness.trust is Trust.ALWAYS or (freshness.trust is Trust.AUTO and is_trusted)
-    if may_skip and _is_without_failure(known) and says_unchanged(known, lastmod, lastmod_text):
+    if may_skip and is_intact and says_unchanged(known, lastmod, lastmod_text):
         return ConditionalRequest(skip=f"fresh: the index reports no change since {known.lastmod_text}")
+    if why_not_due is not None and is_intact:
+        return ConditionalRequest(skip=why_not_due, is_confirmed=False)
     return ConditionalRequest(conditions(known, freshness.now))
 
 
@@ -230,6 +237,11 @@ def is_trusted(observed: LastmodStats) -> bool:
     """
     correct, missed, spurious, runs = observed
     return correct >= MIN_CORRECT and runs >= MIN_RUNS and missed <= MOST_MISSED * correct and spurious <= correct
+
+
+def is_noise(observed: LastmodStats) -> bool:
+    """Whether a new date in the index is no evidence of a change: at most one in ten was correct."""
+    return observed.spurious >= max(MIN_CORRECT, 9 * observed.correct)
 
 
 def observe(before: Mapping[str, SitemapRecord], after: Mapping[str, SitemapRecord]) -> dict[str, LastmodStats]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_harvest import Outcome, SitemapRecord
-from sitemap_harvest.snapshots.conditional_requests import LastmodStats, is_trusted, observe
+from sitemap_harvest.snapshots.conditional_requests import LastmodStats, is_noise, is_trusted, observe
 from tests.snapshots.test_conditional_requests import KNOWN, NOW, instant
 
 INDEX = "https://example.com/index.xml"
@@ -33,6 +33,20 @@ INDEX = "https://example.com/index.xml"
 )
 def test_trust_is_earned(observed: LastmodStats, trusted: bool) -> None:
     assert is_trusted(observed) is trusted
+
+
+@pytest.mark.parametrize(
+    ("observed", "noise"),
+    [
+        pytest.param(LastmodStats(), False, id="nothing-seen"),
+        pytest.param(LastmodStats(spurious=19), False, id="too-few"),
+        pytest.param(LastmodStats(spurious=20), True, id="none-was-correct"),
+        pytest.param(LastmodStats(correct=10, spurious=90), True, id="one-in-ten-was-correct"),
+        pytest.param(LastmodStats(correct=10, spurious=89), False, id="more-were-correct"),
+    ],
+)
+def test_dates_that_change_without_a_change_are_noise(observed: LastmodStats, noise: bool) -> None:
+    assert is_noise(observed) is noise
 
 
 @pytest.mark.parametrize(
