@@ -100,6 +100,18 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def duration(seconds: float) -> str:
+    """Return *seconds* as text, such as ``2 h 3 min``."""
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
 def percent(share: float, places: int = 0) -> str:
     """Return *share*, 0 to 1, as text, half rounded up; it is 0% or 100% only if it is exactly that.
 

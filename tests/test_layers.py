@@ -45,6 +45,7 @@ ORDER = (
     "spiders",
     "addon",
     "settings",
+    "jobs",
     "cli",
     "__main__",
     "scrapyd_ping",

@@ -130,6 +130,12 @@ def parsed_option(option: str, value: str, parse: Callable[[str], _T]) -> _T:
         raise ArgumentError(option, value, error.accepted, message=message) from error
 
 
+def option_value(opts: argparse.Namespace, name: str, parse: Callable[[str], _T], default: _T) -> _T:
+    """Return the parsed value of the option *name*, or the *default* without it. Raises :exc:`ArgumentError`."""
+    value = getattr(opts, name)
+    return default if value is None else parsed_option(f"--{name.replace('_', '-')}", value, parse)
+
+
 def store_of(opts: argparse.Namespace, settings: Settings) -> Store:
     """Open the store of ``--store``, or of the setting. Raises :exc:`HarvestError`."""
     from sitemap_harvest.snapshots.store import open_store  # a crawl uses this module too, and may have no store

@@ -37,6 +37,7 @@ ACTIONS = {
     "diff": "Show what changed on a site between two stored runs, or in each run since a given one.",
     "query": "Query the snapshots of a store with SQL.",
     "export": "Write the snapshots of a store to the tables of a database, then only what is new.",
+    "jobs": "Crawl many sites as jobs, once or regularly, by workers on any number of machines.",
     "completion": "Print the script that completes this command in bash, zsh or fish.",
 }
 """The actions, each with its help in one line; the module of the same name has the rest."""

@@ -32,7 +32,8 @@ USAGE = "--store S [SITE]"
 EPILOG = (
     "Columns: documents and URLs are those of the whole snapshot, also those that the run did not request; changes are "
     "those since the previous run (first: there is none); complete is yes if every document was read completely or "
-    "confirmed, and has the result of the site unless that is found. "
+    "confirmed, and has the result of the site unless that is found; not due are sitemaps whose own interval had not "
+    "passed in a job with a budget. "
     "In the JSON and in the view runs of a query, rows is the number of entries that no earlier run had stored.\n"
     "Exit codes: 0 success; 2 wrong usage; 3 the store has no runs; 4 a file is damaged, or a site is locked."
 )
@@ -180,6 +181,7 @@ def _show(histories: Sequence[History], *, as_json: bool) -> None:
 def _columns(site: str, run: Run) -> dict[str, Any]:
     changes = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in run.changes.items() if count)
     result = "" if run.result in {None, SiteResult.FOUND} else f" ({run.result})"
+    left_out = "" if run.not_due is None else f", {run.not_due:,} not due"
     no_change = "none" if run.complete else "unknown" if result else "none known"
     return {
         "site": site,
@@ -189,5 +191,5 @@ def _columns(site: str, run: Run) -> dict[str, Any]:
         "documents": run.documents,
         "URLs": run.urls,
         "changes": changes or ("first" if run.baseline is None else no_change),
-        "complete": f"{'yes' if run.complete else 'no'}{result}",
+        "complete": f"{'yes' if run.complete else 'no'}{left_out}{result}",
     }

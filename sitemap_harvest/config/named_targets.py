@@ -23,17 +23,17 @@ _PATH = re.compile(r"[A-Za-z]:[\\/]|[.~]?[\\/]|\.\.")  # C:\x, ./x, ../x, ~/x
 _FILE_NAME = re.compile(r"[^/]+\.(?:xml|gz|txt|csv|json|rss|atom|html?|zip)", re.IGNORECASE)
 
 
-def arguments_of(targets: Iterable[str], given: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(targets: Iterable[str], given: Mapping[str, Any], *, prefers_sites: bool = False) -> dict[str, Any]:
     """Return the spider's arguments: those for *targets*, and the *given* ones.
 
     A target is a site (``site``), a file of sites (``sites``), or a sitemap, by URL or as
     a file (``sitemap``). A file of hosts, or of the home pages of several sites, is a file
     of sites. Raises :exc:`ArgumentError` for a target that is neither an existing file
-    nor an address, or that may be a file of sites or of URLs.
+    nor an address, or that may be a file of sites or of URLs, unless the caller *prefers_sites*.
     """
     found: dict[str, list[str]] = {}
     for target in targets:
-        found.setdefault(_argument_for(target), []).append(target)
+        found.setdefault(_argument_for(target, prefers_sites=prefers_sites), []).append(target)
     arguments: dict[str, Any] = dict(given)
     for name, values in found.items():
         if name in given:
@@ -65,7 +65,7 @@ def is_site(target: str) -> bool:
     return parts.scheme in {"http", "https"} and parts.path in {"", "/"} and not parts.query
 
 
-def _argument_for(target: str) -> str:
+def _argument_for(target: str, *, prefers_sites: bool) -> str:
     name, equals, _ = target.partition("=")
     if not target.strip():
         raise _error(target, f"TARGET is empty: give {TARGET}")
@@ -82,7 +82,7 @@ def _argument_for(target: str) -> str:
     if "://" in target:
         return "site" if is_site(target) else "sitemap"
     if os.path.exists(target):  # noqa: PTH110 - Path raises on a long text
-        return _argument_for_path(target)
+        return _argument_for_path(target, prefers_sites=prefers_sites)
     if url := without_typo(target.strip()):
         raise _error(target, f"TARGET {target!r} is not a URL: write {url}")
     address = without_user(f"//{target.strip()}")[2:]
@@ -92,7 +92,7 @@ def _argument_for(target: str) -> str:
     return "site" if is_site(target) else "sitemap"
 
 
-def _argument_for_path(path: str) -> str:
+def _argument_for_path(path: str, *, prefers_sites: bool) -> str:
     if is_named_as_archive(path) or (Path(path).is_dir() and is_archive(Path(path))):
         message = f"TARGET {path!r} is a web archive: give a site or a sitemap to read from it, and root={path}"
         raise _error(path, message)
@@ -107,6 +107,8 @@ def _argument_for_path(path: str) -> str:
         hint = "save it as a text or CSV file with one column of hosts"
         raise _error(path, f"TARGET {path!r} is a spreadsheet, or has several columns of hosts: {hint}")
     if kind in {FileKind.MIXED, FileKind.HOME_PAGES}:
+        if prefers_sites:
+            return "sites"
         what = "both sites and pages" if kind is FileKind.MIXED else "only home pages of one site"
         choice = f"to search sites for sitemaps, use sites={path}; to read a list of URLs, use sitemap={path}"
         raise _error(path, f"TARGET {path!r} may be a list of sites or of URLs, because it lists {what}: {choice}")

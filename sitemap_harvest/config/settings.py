@@ -202,6 +202,7 @@ class HarvestSettings:
         default=False, parse=boolean, help_="Whether to read a sitemap even if robots.txt disallows it"
     )
     store: str | None = _setting(None, _text, "Where to store snapshots")
+    queue: str | None = _setting(None, _text, "The PostgreSQL database with the queue of jobs")
     absent_runs: int = _bound(
         3,
         whole(),

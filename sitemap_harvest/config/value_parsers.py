@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sitemap_harvest.dates import DateRange, read_age, read_date
 from sitemap_harvest.urls import url_key
@@ -23,6 +23,10 @@ _TAG = re.compile(r"(?:[a-z]{2,3}|x)(?:-[a-z0-9]{1,8})*", re.ASCII)  # would acc
 _BASELINES = ("latest", "previous", "first")
 _RUN = re.compile(r"\d{8}(T\d{0,6}Z?(-[0-9a-f]{0,6})?)?", re.ASCII)
 _CONSUMER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)  # used as a file name
+_BUDGET = re.compile(r"(\d{1,12})\s*/\s*(day|hour)", re.ASCII)
+_PER_DAY = {"day": 1, "hour": 24}
+_SHORTEST = timedelta(minutes=1)  # between two crawls of a site
+_LEAST_LEASE = 3.0  # seconds: heartbeats must arrive in time
 _SPACES, _COMMAS = re.compile(r"\s+"), re.compile(r"[\s,]+")
 _PATHS = "one or more path prefixes, such as /blog/, separated by whitespace"
 _HOST = "https://host"  # to make a URL of a path
@@ -89,6 +93,25 @@ def _date_or_age(value: Any) -> DateRange | timedelta:
     if (read := read_date(text)) is not None:
         return DateRange.of(read)
     return _age(text)
+
+
+def _every(value: Any) -> timedelta | Literal["auto"]:
+    text = str(value).strip()
+    if text == "auto":
+        return "auto"
+    if (age := _age(text)) < _SHORTEST:
+        raise ValueError(text)
+    return age
+
+
+def _budget(value: Any) -> float:
+    if not (match := _BUDGET.fullmatch(str(value).strip())):
+        raise ValueError(value)
+    return float(_within(int(match[1]), 1, _MOST) * _PER_DAY[match[2]])
+
+
+def _lease(value: Any) -> float:
+    return _within(float(value), _LEAST_LEASE, _MOST)
 
 
 def _baseline(value: Any) -> str:
@@ -182,6 +205,10 @@ date_or_age = parser(
     _date_or_age,
 )
 seconds = parser("an age (2w, 7d, 36h, 90min) or a number of seconds", _seconds)
+every = parser("auto, or the time between two crawls of a site, from 1min: 6h, 1d, 2w", _every)
+budget = parser("a number of crawls per day or hour, such as 100000/day or 5000/hour", _budget)
+"""In crawls per day."""
+lease = parser(f"a number of seconds, {_LEAST_LEASE:g} or more", _lease)
 baseline = parser(f"{', '.join(_BASELINES)}, a run ID, a date, a timestamp or an age (2w, 7d, 36h)", _baseline)
 local_path = parser("a local path", _local_path)
 consumer = parser(

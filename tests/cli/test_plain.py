@@ -72,6 +72,7 @@ COLUMNS = st.sampled_from([*KINDS, *NESTED]).flatmap(
 )
 
 
+@pytest.mark.thorough
 @given(COLUMNS)
 def test_values_are_read_back(column: pa.Array) -> None:
     batch = plain(pa.RecordBatch.from_arrays([column], ["value"]))

@@ -10,7 +10,7 @@ from sitemap_harvest.snapshots.store import SiteLocks, open_store
 from sitemap_harvest.snapshots.store.cursors import Cursor, cursors, move
 from tests import forked
 from tests.cli.storing import B, command, made
-from tests.snapshots.store.making import SITE, listed
+from tests.snapshots.store.making import SITE, Making, listed
 
 IDS = ["20261101T030000Z-000000", "20261102T030000Z-000001", "20261103T030000Z-000002"]
 
@@ -171,3 +171,9 @@ def test_an_empty_store_has_no_runs(tmp_path: Path) -> None:
 def test_the_store_in_the_settings_is_used(folder: Path) -> None:
     run = forked.scrapy("harvest", "runs", "-s", f"SITEMAP_HARVEST_STORE={folder}/s", "--json", cwd=Path("/"))
     assert len(run.stdout.splitlines()) == 4
+
+
+def test_a_run_that_left_out_sitemaps_that_were_not_due_says_so(tmp_path: Path) -> None:
+    Making(tmp_path / "s").run({f"{SITE}/1.xml": ["/a"]}, complete=False, not_due=1234)
+    run = command("runs", cwd=tmp_path)
+    assert run.stdout.splitlines()[-1].endswith("no, 1,234 not due")

@@ -196,6 +196,7 @@ TABLES = st.integers(1, 6).flatmap(
 )
 
 
+@pytest.mark.thorough
 @given(table=TABLES, width=st.integers(NARROWEST, 200), has_ids=st.booleans(), options=st.data())
 def test_no_line_is_wider_than_the_terminal_and_ids_and_numbers_are_whole(
     table: tuple[list[str], list[list[str]]], width: int, options: Any, *, has_ids: bool

@@ -63,6 +63,11 @@ def test_what_a_target_is(target: str, name: str) -> None:
     assert arguments_of([target], {}) == {name: [target]}
 
 
+@pytest.mark.parametrize("file", ["home.txt", "mixed.txt"])
+def test_a_caller_may_prefer_lists_of_sites(file: str) -> None:
+    assert arguments_of([file], {}, prefers_sites=True) == {"sites": [file]}
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [

@@ -26,6 +26,13 @@ NOT_RUN = {
         "it is the command that runs the tests",
     ],
     "run-in-docker": ["needs Docker"] * 3,
+    "crawl-on-many-machines": [
+        "these are examples, each without the others",
+        "needs a PostgreSQL server",
+        "needs a PostgreSQL server",
+        "starts a unit of the system",
+        "needs Docker",
+    ],
     "use-on-windows-and-macos": ["needs Windows", "needs macOS"],
     "run-on-scrapyd": ["it would change the services of the machine"],
     "receive-pings": ["needs nginx and a certificate"],
@@ -39,8 +46,9 @@ NOT_RUN = {
     "from-advertools": ["advertools is not installed"] * 2,
 }
 """The blocks that are not run, with their reasons, page by page."""
-INSTALLED = "start"
-"""The page whose ``scrapy`` is the installed program: that of the others is forked, for its start takes most time."""
+INSTALLED = {"start", "crawl-on-many-machines"}
+"""The pages whose ``scrapy`` is the installed program: that of the others is forked, for its start takes most time, and
+cannot start processes of its own, as a worker does."""
 
 
 def page_of(name):
@@ -86,7 +94,7 @@ def test_the_page_does_what_it_says(name, tmp_path, wheels):
     failed = ""
     with StandIn(tmp_path / "web") as web, objects(page, tmp_path) as reached:
         wheel = wheels() if page.makes_an_environment else None
-        first = None if name == INSTALLED else scrapy_program().parent
+        first = None if name in INSTALLED else scrapy_program().parent
         environment = make_environment(page, tmp_path, web, wheels=wheel, commands=first) | reached
         try:
             follow(page, make_place(page, tmp_path), environment)
