@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 300
 """The seconds after which a wait fails."""
 
 

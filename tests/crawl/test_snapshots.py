@@ -33,6 +33,13 @@ def test_the_first_run_has_no_baseline_and_the_second_no_changes(serve, keep):
     assert [run.urls for run in keep.store.site(site.url).runs] == [4, 4]
 
 
+def test_the_id_of_a_job_is_stored_with_its_run(serve, keep):
+    site = serve(SITE)
+    keep(site, _job="job-7")
+    keep(site)
+    assert [run.job for run in keep.store.site(site.url).runs] == ["job-7", None]
+
+
 def test_a_first_snapshot_names_other_targets_on_its_host(serve, crawl, tmp_path):
     site = serve({**SITE, "/robots.txt": robots("/1.xml")})
     other = serve(SITE, host="127.0.0.2")

@@ -30,6 +30,7 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
             SITEMAP,
             b"<urlset><url><loc>a</loc><lastmod>2&#x0;3</lastmod></url><!-- " + b"<i>" * 1_000 + b"\0",
             id="reference-to-nul-long-before-a-nul-in-a-comment",
+            marks=pytest.mark.thorough,  # 20 seconds
         ),
         pytest.param(SITEMAP, b"<!DOCTYPE<sitemapindex>", id="doctype-that-is-not-whole-in-a-block"),
         pytest.param(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Expected", "Host", "Network", "Sort"]
 
 _ROOT = Path(__file__).parents[2]
-_PATIENCE_SECONDS = 20  # to start and stop on a busy machine
+_PATIENCE_SECONDS = 120  # to start and stop on a busy machine
 
 
 class Network:
