@@ -27,6 +27,10 @@ _MOST_JOBS = 50  # of a process, so that what a job may leave does not add up
 _SHARE = 0.8  # of the lease that a process uses: it ends before others may begin with its job
 
 
+class LeaseEndedError(Exception):
+    """A process has ended with its lease, because its worker was suspended or could not reach the queue."""
+
+
 @dataclass(slots=True, eq=False)
 class _Process:
     """A process of jobs."""
@@ -77,9 +81,10 @@ class JobProcesses:
             one.renew()
 
     async def run(self, job: tuple[int, int], target: Callable[..., Any], *args: Any, seconds: float) -> Any:
-        """Return the result of *target* with *args* in a process, for *job*. Raises :exc:`JobFailedError`.
+        """Return the result of *target* with *args* in a process, for *job*.
 
-        The process is killed after this number of *seconds*, and if the task that awaits it is cancelled.
+        Raises :exc:`JobFailedError`, and :exc:`LeaseEndedError`, which says nothing about the job. The process is
+        killed after this number of *seconds*, and if the task that awaits it is cancelled.
         """
         one = self._idle_process() or await self._started()
         one.began_at = self._clock()
@@ -151,7 +156,10 @@ async def _end(one: _Process) -> None:
 
 
 async def _result(one: _Process, target: Callable[..., Any], args: Sequence[Any]) -> _Result:
-    """Return the result of *target* in the process *one*. Raises :exc:`JobFailedError` if it sends none."""
+    """Return the result of *target* in the process *one*.
+
+    Raises :exc:`JobFailedError` or :exc:`LeaseEndedError` if it sends none.
+    """
     loop, is_readable = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(one.connection.fileno(), is_readable.set)
     try:
@@ -160,6 +168,8 @@ async def _result(one: _Process, target: Callable[..., Any], args: Sequence[Any]
         result = one.connection.recv()
     except (EOFError, OSError):
         await asyncio.to_thread(one.process.join, 1)
+        if one.process.exitcode == LEASE_ENDED:
+            raise LeaseEndedError from None
         words = f"its process ended without a result ({_how(one.process.exitcode)})"
         raise JobFailedError(FailureKind.CRASHED, words) from None
     finally:
@@ -168,8 +178,6 @@ async def _result(one: _Process, target: Callable[..., Any], args: Sequence[Any]
 
 
 def _how(code: int | None) -> str:
-    if code == LEASE_ENDED:
-        return "its worker has lost the connection to the queue, or was suspended"
     if code is None:
         return "it is being killed"
     return f"signal {-code}; the system may have had too little memory" if code < 0 else f"exit code {code}"

@@ -30,7 +30,7 @@ from sitemap_harvest.jobs.job_process import (
     write_table_part,
 )
 from sitemap_harvest.jobs.job_queue import CRAWL, CRAWL_BLOCK, QUEUE, WRITE_PART
-from sitemap_harvest.jobs.processes import JobProcesses
+from sitemap_harvest.jobs.processes import JobProcesses, LeaseEndedError
 from sitemap_harvest.jobs.retries import FailureKind
 from sitemap_harvest.jobs.site_jobs import SiteJobs
 from sitemap_harvest.redact import without_login
@@ -99,7 +99,7 @@ class Worker:
             stalled_worker_timeout=_FORGOTTEN_SECONDS,
         )  # fmt: skip
         self._checked_stores: set[str] = set()
-        retry = _RequeueWhenStopped()
+        retry = _Requeue()
         self._app.task(name=CRAWL, pass_context=True, retry=retry)(self._crawl)
         self._app.task(name=CRAWL_BLOCK, pass_context=True, retry=retry)(self._crawl_block)
         self._app.task(name=WRITE_PART, pass_context=True, retry=retry)(self._write_part)
@@ -236,22 +236,29 @@ class Worker:
         await self._sites.record_part(part, context.job, counts, reason)
 
     async def _run(self, job: Job, target: Callable[..., Any], *args: Any) -> Any:
-        """Return the result of *target* in a process for *job*. Raises :exc:`JobFailedError`."""
+        """Return the result of *target* in a process for *job*.
+
+        Raises :exc:`JobFailedError`, and :exc:`LeaseEndedError`: then another attempt follows, if *job* is still held.
+        """
         assert job.id is not None  # noqa: S101 - for mypy: it comes from the database
         if job.attempts >= _MOST_ATTEMPTS:
             raise JobFailedError(FailureKind.LOST, f"each of {job.attempts} workers that ran it was lost or stopped")
         try:
             return await self._processes.run((job.id, job.attempts), target, *args, seconds=self._options.time_limit)
+        except LeaseEndedError:
+            logger.warning("A job begins again, because this worker was suspended or could not reach the queue")
+            raise
         except (OSError, EOFError) as error:  # EOFError: the process that forks was killed
             words = f"its process cannot be started: {error}"
             raise JobFailedError(FailureKind.CRASHED, words) from error
 
 
-class _RequeueWhenStopped(BaseRetryStrategy):
-    """Requeues a job whose task is cancelled because its worker is stopped. Other failures are recorded elsewhere."""
+class _Requeue(BaseRetryStrategy):
+    """Requeues a job that its worker could not end. How others end is recorded elsewhere, with their retries."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:  # noqa: ARG002 - procrastinate's interface
-        return RetryDecision() if isinstance(exception, asyncio.CancelledError) else None
+        could_not_end = isinstance(exception, asyncio.CancelledError | LeaseEndedError)  # cancelled: it is stopped
+        return RetryDecision() if could_not_end else None
 
 
 async def _prepare(connection: psycopg.AsyncConnection[Any]) -> None:

@@ -56,8 +56,8 @@ class WorkerProcess:
         return self._process.pid
 
     def processes(self) -> list[int]:
-        """Return the ids of its processes that run jobs: the children of the process that forks them."""
-        return [job for forking in _children(self.pid) for job in _children(forking)]
+        """Return the ids of its processes that run jobs."""
+        return job_processes(self.pid)
 
     def signal(self, number: int, *, itself: bool = True, jobs: bool = False) -> None:
         """Send the signal *number* to the worker, or to the processes of its jobs, or to both."""
@@ -105,6 +105,11 @@ def wrong_clock(folder: Path, *, seconds: int) -> dict[str, str]:
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # a wrong clock does not change how long the system waits
         "PYTHONPATH": os.pathsep.join([str(modules), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
+
+
+def job_processes(worker: int) -> list[int]:
+    """Return the ids of the processes that run jobs of a *worker*: the children of the process that forks them."""
+    return [job for forking in _children(worker) for job in _children(forking)]
 
 
 def _children(pid: int) -> list[int]:

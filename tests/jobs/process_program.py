@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from sitemap_harvest.jobs.bounded import JobFailedError
-from sitemap_harvest.jobs.processes import JobProcesses
+from sitemap_harvest.jobs.processes import JobProcesses, LeaseEndedError
 from sitemap_harvest.jobs.retries import FailureKind
 from tests.waiting import wait_until
 
@@ -131,6 +131,8 @@ async def _outcome(processes, number, target, args, seconds):
         return ["result", await processes.run((number, 0), target, *args, seconds=seconds)]
     except JobFailedError as error:
         return [error.kind, error.reason]
+    except LeaseEndedError:
+        return ["its lease has ended"]
 
 
 if __name__ == "__main__":

@@ -111,10 +111,7 @@ def test_a_job_that_exceeds_its_time_is_killed(tmp_path):
             assert state(pid_in(tmp_path / "pid")) is None
 
 
-ENDED = [
-    "crashed",
-    "its process ended without a result (its worker has lost the connection to the queue, or was suspended)",
-]
+ENDED = ["its lease has ended"]
 KILLED = ["crashed", "its process ended without a result (signal 9; the system may have had too little memory)"]
 
 

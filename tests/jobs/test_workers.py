@@ -22,6 +22,7 @@ from sitemap_harvest.jobs.address import queue_address
 from sitemap_harvest.jobs.job_queue import JobQueue
 from sitemap_harvest.model import FindingBatch
 from sitemap_harvest.snapshots.store import open_store
+from tests.jobs.commands import job_processes
 from tests.jobs.network import Network
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -172,6 +173,20 @@ def test_a_worker_that_is_stopped_requeues_unfinished_jobs(machine):
         machine.work()
         assert machine.recorded("result, crawls") == [("found", 1)] * 3
         assert names(machine.store, network.sites) == expected
+
+
+def test_a_job_begins_again_after_its_worker_was_suspended(machine):
+    """No other worker takes it, and it is no failure of the site."""
+    with Network(1, delay=LONG) as network:
+        machine.jobs("submit", *network.sites)
+        with machine.worker("--until-idle", "--lease", "5", *PATIENT) as worker:
+            wait_until(lambda: machine.running() and job_processes(worker.pid))
+            worker.send_signal(signal.SIGSTOP)
+            wait_until(lambda: not job_processes(worker.pid))
+            network.delay = 0
+            worker.send_signal(signal.SIGCONT)
+            assert "A job begins again, because this worker was suspended" in ended(worker)
+        assert machine.recorded("result, crawls, failures") == [("found", 1, 0)]
 
 
 def test_a_crawl_that_is_cancelled_is_stopped(machine):
