@@ -12,12 +12,10 @@ from rich.text import Text
 
 from sitemap_harvest.cli import output
 from sitemap_harvest.cli.closed_pipe import write
-from sitemap_harvest.config import value_parsers
 from sitemap_harvest.engine.exit_codes import RunOutcome
 from sitemap_harvest.escape import ascii_json, visible
 from sitemap_harvest.files import put_file
 from sitemap_harvest.jobs import status
-from sitemap_harvest.jobs.job_queue import LEASE
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,19 +27,18 @@ _WATCH_SECONDS = 2.0
 
 
 def prepared(opts: Namespace) -> Callable[[JobQueue], RunOutcome]:
-    """Return the function that shows the state of the queue. Raises :exc:`HarvestError` if a value is wrong."""
-    lease = output.option_value(opts, "lease", value_parsers.lease, LEASE)
-    return lambda queue: _show(opts, queue, lease)
+    """Return the function that shows the state of the queue."""
+    return lambda queue: _show(opts, queue)
 
 
-def _show(opts: Namespace, queue: JobQueue, lease: float) -> RunOutcome:
+def _show(opts: Namespace, queue: JobQueue) -> RunOutcome:
     if opts.watch:
-        _watch(queue, lease)
+        _watch(queue)
     if opts.failed:
         for site in queue.failed():
             output.say(str(site))
         return RunOutcome.WHOLE
-    found = queue.status(lease=lease)
+    found = queue.status()
     if opts.html:
         output.make_folder("--html", opts.html, opts.html)
         put_file(Path(opts.html), status.as_html(found).encode())
@@ -55,11 +52,11 @@ def _show(opts: Namespace, queue: JobQueue, lease: float) -> RunOutcome:
     return RunOutcome.WHOLE
 
 
-def _watch(queue: JobQueue, lease: float) -> NoReturn:
+def _watch(queue: JobQueue) -> NoReturn:
     """Show the state of the queue again and again, until Ctrl-C."""
 
     def lines() -> Text:
-        return Text("\n".join(map(visible, status.as_lines(queue.status(lease=lease)))))
+        return Text("\n".join(map(visible, status.as_lines(queue.status()))))
 
     with Live(lines(), console=output.PipeConsole(), auto_refresh=False, screen=sys.stdout.isatty()) as live:
         while True:

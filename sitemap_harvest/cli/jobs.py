@@ -63,7 +63,7 @@ _OPTIONS = {
     "until_idle": {"work"},
     "time_limit": {"work"},
     "memory_limit": {"work"},
-    "lease": {"work", "status"},
+    "lease": {"work"},
     "watch": {"status"},
     "failed": {"status"},
     "json": {"status"},

@@ -168,10 +168,10 @@ class JobQueue:
             known = {row["site"] for row in cursor}
         return [site for site in sites if site not in known]
 
-    def status(self, *, lease: float = LEASE) -> QueueStatus:
-        """Return the state of the queue. A worker that has been silent for *lease* seconds counts as lost."""
+    def status(self) -> QueueStatus:
+        """Return the state of the queue. A worker that has been silent for longer than the lease counts as lost."""
         with self._transaction() as cursor:
-            values = {"queue": QUEUE, "tasks": [CRAWL, CRAWL_BLOCK], "lease": lease, "slowest": _SLOWEST}
+            values = {"queue": QUEUE, "tasks": [CRAWL, CRAWL_BLOCK], "lease": LEASE, "slowest": _SLOWEST}
             cursor.execute(_STATUS, values)
             counts = _only(cursor)
             cursor.execute("SELECT result, count(*) AS sites FROM sitemap_harvest_sites WHERE failures > 0 GROUP BY 1")
@@ -323,7 +323,9 @@ gone AS (
 SELECT procrastinate_cancel_job_v1(job, true, true) FROM gone WHERE job IS NOT NULL
 """
 _STATUS = """
-WITH silent AS (SELECT now() - %(lease)s * interval '1 second' AS since),
+WITH silent AS (
+    SELECT now() - coalesce(max(lease), %(lease)s) * interval '1 second' AS since FROM sitemap_harvest_version
+),
 jobs AS (  -- one row for each site: its blocks run at the same time
     SELECT (args->>'site')::bigint AS site, true AS is_running,
            bool_or(last_heartbeat IS NULL OR last_heartbeat < (SELECT since FROM silent)) AS is_stalled

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-VERSION = 2
+VERSION = 3
 """The version of ``schema.sql``. Whoever changes a table there counts it up, and adds the statements that change the
 tables of the version before to :data:`MIGRATIONS`."""
 MIGRATIONS: Mapping[int, LiteralString] = {
@@ -22,6 +22,7 @@ MIGRATIONS: Mapping[int, LiteralString] = {
         ALTER TABLE sitemap_harvest_plans ADD COLUMN IF NOT EXISTS blocks integer NOT NULL DEFAULT 1;
         ALTER TABLE sitemap_harvest_sites ADD COLUMN IF NOT EXISTS split jsonb;
     """,
+    3: "ALTER TABLE IF EXISTS sitemap_harvest_version ADD COLUMN IF NOT EXISTS lease double precision",
 }
 """By version, the statements that make its tables out of those of the version before; each from 2 on."""
 _LOCK = 7_210_334_905  # an arbitrary number, for processes that create the tables at the same moment

@@ -1,6 +1,9 @@
 -- What the queue knows of each site, beside the jobs of procrastinate. Changes need a migration: see queue_tables.py.
 
-CREATE TABLE IF NOT EXISTS sitemap_harvest_version (version integer NOT NULL);  -- of these tables: one row
+CREATE TABLE IF NOT EXISTS sitemap_harvest_version (   -- one row
+    version integer NOT NULL,       -- of these tables
+    lease double precision          -- of all workers, in seconds; NULL: there was none yet
+);
 
 CREATE TABLE IF NOT EXISTS sitemap_harvest_plans (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -79,6 +79,17 @@ WHERE job IS NOT NULL AND NOT EXISTS (
 )
 RETURNING sites.id
 """
+_AGREED_LEASE = """
+WITH changed AS (
+    UPDATE sitemap_harvest_version AS version SET lease = %(lease)s
+    WHERE lease IS NULL OR lease <> %(lease)s AND NOT EXISTS (
+        SELECT FROM procrastinate_workers WHERE last_heartbeat > now() - version.lease * interval '1 second'
+    )
+    RETURNING lease
+)
+SELECT lease FROM changed UNION ALL
+SELECT lease FROM sitemap_harvest_version WHERE NOT EXISTS (SELECT FROM changed)
+"""
 _LOAD = f"""
 SELECT sites.owner || '/' || sites.crawl AS name, sites.store, sites.site, sites.due_at, sites.failures, sites.result,
        sites.changes, sites.days,
@@ -153,6 +164,11 @@ class SiteJobs:
         """Return the time of the database, in seconds since 1970."""
         (row,) = await self._manager.query("SELECT extract(epoch FROM clock_timestamp())::float AS now")
         return float(row["now"])
+
+    async def agreed_lease(self, lease: float) -> float:
+        """Return the seconds of the lease of all workers of the queue: *lease* if no other worker is alive."""
+        (row,) = await self._manager.query(_AGREED_LEASE, lease=lease)
+        return float(row["lease"])
 
     async def make_due(self) -> int:
         """Make jobs of blocks, and of sites that are due, those with a higher priority first; return how many."""

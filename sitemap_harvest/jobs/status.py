@@ -147,7 +147,7 @@ def as_lines(status: QueueStatus) -> list[str]:
         lines.append("Slowest of the last crawls:")
         lines += [f"  {duration(one.seconds)}: {short(one.site)}" for one in status.slowest]
     if status.needs_worker:
-        lines.append(f"no worker runs; start one: {_START}")
+        lines.append(f"no worker runs; start one: {_START}, with the same --store or --queue")
     return lines
 
 

@@ -64,7 +64,7 @@ class WorkerOptions:
     """Bytes of the process of a job."""
     lease: float
     """Seconds without a sign of life after which other workers take over the jobs of a worker. All workers of a queue
-    should have the same."""
+    have the same."""
     grace: float
     """Seconds that a worker which is stopped gives to its running jobs."""
     until_idle: bool
@@ -75,6 +75,10 @@ class WorkerOptions:
 
 class ClockError(HarvestError):
     """The clock of this machine is wrong."""
+
+
+class LeaseError(HarvestError):
+    """The other workers of the queue have another lease."""
 
 
 class Worker:
@@ -107,14 +111,15 @@ class Worker:
     async def run(self) -> None:
         """Work until a signal (SIGINT, SIGTERM) stops the worker, or it is idle and shall end then.
 
-        Raises :exc:`DatabaseError` if the queue cannot be reached at the beginning, and :exc:`ClockError` if the clock
-        of this machine is wrong.
+        Raises :exc:`DatabaseError` if the queue cannot be reached at the beginning, :exc:`ClockError` if the clock of
+        this machine is wrong, and :exc:`LeaseError` if other workers have another lease.
         """
         try:
             await self._app.open_async()
         except ConnectorException as error:
             raise DatabaseError(without_login(f"queue {self._address}: {error.__cause__ or error}")) from error
         await self._check_clock()
+        await self._check_lease()
         tasks = [asyncio.create_task(self._take_turns()), asyncio.create_task(self._beat())]
         for task in tasks:
             task.add_done_callback(lambda _: self._worker.stop())  # type: ignore[no-untyped-call]  # procrastinate's
@@ -137,6 +142,15 @@ class Worker:
                 "that of the database; set it, for example with NTP, and start the worker again"
             )
 
+    async def _check_lease(self) -> None:
+        """Raise :exc:`LeaseError` if other workers have another lease: they would take over jobs from each other."""
+        own = self._options.lease
+        if (theirs := await self._sites.agreed_lease(own)) != own:
+            raise LeaseError(
+                f"the other workers of this queue have a lease of {theirs:g} seconds, and this one of {own:g}; start "
+                f"it with --lease {theirs:g}, or stop the others first"
+            )
+
     async def _beat(self) -> None:
         """Give signs of life, also while running jobs end: procrastinate gives none after a signal."""
         while True:
@@ -149,6 +163,7 @@ class Worker:
         while True:
             if time.monotonic() - rescued_at > self._options.lease / 2:
                 rescued_at = time.monotonic()
+                await self._check_lease()  # two workers may have begun at the same moment
                 if rescued := await self._manager.rescue([QUEUE], self._options.lease):
                     logger.warning("%s of lost workers put back into the queue", counted(rescued, "job"))
                 await self._check_clock()

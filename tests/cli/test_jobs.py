@@ -82,7 +82,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("retry --all --store s --every 1d", "--every has no effect on retry, only on submit; leave it out"),
         ("work --store s -a limit=1", "-a has no effect on work, only on submit; leave it out"),
         ("status --store s --until-idle", "--until-idle has no effect on status, only on work; leave it out"),
-        ("submit --store s a.example --lease 9", "--lease has no effect on submit, only on status, work; leave it out"),
+        ("submit --store s a.example --lease 9", "--lease has no effect on submit, only on work; leave it out"),
         ("export --store s --output o --since 1d", "--since has no effect on export, only on diff; leave it out"),
         ("work --store s --one-per host", "--one-per has no effect on work, only on submit; leave it out"),
         ("work --store s --blocks 2", "--blocks has no effect on work, only on submit; leave it out"),
@@ -112,7 +112,6 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("work --store s --memory-limit 2GB", "--memory-limit 2GB: it must be a whole number, 256 or more"),
         ("work --store s --lease 1", "--lease 1: it must be a number of seconds, 3 or more"),
         ("work --store s --lease nan", "--lease nan: it must be a number of seconds, 3 or more"),
-        ("status --store s --lease x", "--lease x: it must be a number of seconds, 3 or more"),
         # arguments of crawls
         ("submit --store s a.example -a store=x", "-a store: it is given with --store; leave it out"),
         ("submit --store s a.example -a site=x", "-a site: it is given as a TARGET; leave it out"),

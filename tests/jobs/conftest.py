@@ -30,6 +30,7 @@ def address(server):
     """Return the address of an empty queue."""
     with JobQueue.open(server), psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"TRUNCATE {_TABLES} CASCADE")
+        connection.execute("UPDATE sitemap_harvest_version SET lease = NULL")
     return server
 
 

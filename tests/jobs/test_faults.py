@@ -51,8 +51,8 @@ class Gate:
         self._listener.close()
 
     def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
+        while self._listener.fileno() >= 0:  # until it is closed
+            with suppress(OSError):
                 client, _ = self._listener.accept()
                 if not self.is_open:
                     client.close()
@@ -60,7 +60,7 @@ class Gate:
                 threading.Thread(target=self._forward, args=(client,), daemon=True).start()
 
     def _forward(self, client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", self._target)) as server:
+        with client, suppress(OSError), socket.create_connection(("127.0.0.1", self._target)) as server:
             back = threading.Thread(target=self._copy, args=(server, client), daemon=True)
             back.start()
             self._copy(client, server)
@@ -180,7 +180,7 @@ def _status(address):
     for _ in range(100):
         try:
             with JobQueue.open(address) as queue:
-                return queue.status(lease=LEASE)
+                return queue.status()
         except DatabaseError:
             time.sleep(0.2)
     raise AssertionError("the database does not answer")

@@ -215,7 +215,7 @@ def test_status_counts_each_site_once(queue, sql, new_worker):
     sql("UPDATE sitemap_harvest_sites SET due_at = due_at - interval '1 hour' WHERE site = %s", queued[3])
     queue.submit_parts([Part(table="urls", number=0, parts=1, store=STORE, output="s3://out")])
     sql("INSERT INTO sitemap_harvest_parts (request, part, reason) VALUES ('r', '{}', 'why')")
-    found = queue.status(lease=30)
+    found = queue.status()
     (oldest,) = sql("SELECT min(due_at) FROM sitemap_harvest_sites WHERE site = ANY(%s)", queued)[0]
     assert found == QueueStatus(
         at=found.at,

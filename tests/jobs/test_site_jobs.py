@@ -272,6 +272,20 @@ def test_sites_whose_job_was_removed_have_a_new_one(queue, sql, worker):
     assert worker.make_due() == 2
 
 
+def test_the_lease_is_that_of_the_first_worker_until_none_is_alive(queue, sql, worker, new_worker):
+    def agreed(one, lease):
+        return one.wait(one.sites.agreed_lease(lease))
+
+    assert agreed(worker, 60) == 60  # as soon as there is a worker
+    assert [agreed(new_worker(), lease) for lease in (5, 60)] == [60, 60]
+    sql("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '59 seconds'")
+    assert agreed(new_worker(), 5) == 60
+    assert queue.status().workers == 4
+    sql("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '61 seconds'")
+    assert queue.status().workers == 0
+    assert agreed(worker, 5) == 5
+
+
 def test_a_worker_is_idle_when_no_job_waits_or_runs_and_no_site_is_due(queue, sql, worker):
     def is_idle():
         return worker.wait(worker.sites.is_idle())

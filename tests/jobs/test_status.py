@@ -97,7 +97,8 @@ def test_lines_of_an_empty_queue() -> None:
 )
 def test_a_hint_if_jobs_wait_without_a_worker(facts: dict[str, int], is_shown: bool) -> None:
     status = dataclasses.replace(EMPTY, **facts)
-    assert ("no worker runs; start one: sitemap-harvest jobs work" in as_lines(status)) is is_shown
+    message = "no worker runs; start one: sitemap-harvest jobs work, with the same --store or --queue"
+    assert (message in as_lines(status)) is is_shown
     assert ("No worker runs. Start one: <code>sitemap-harvest jobs work</code>" in as_html(status)) is is_shown
 
 

@@ -189,6 +189,15 @@ def test_a_job_begins_again_after_its_worker_was_suspended(machine):
         assert machine.recorded("result, crawls, failures") == [("found", 1, 0)]
 
 
+def test_a_worker_with_another_lease_than_the_others_takes_no_jobs(machine):
+    with Network(1, delay=LONG) as network:
+        machine.jobs("submit", *network.sites)
+        with machine.worker(*PATIENT):
+            wait_until(machine.running)
+            _, log = machine.jobs("work", "--lease", "5", code=2)
+    assert "have a lease of 30 seconds, and this one of 5; start it with --lease 30, or stop the others first" in log
+
+
 def test_a_crawl_that_is_cancelled_is_stopped(machine):
     with Network(2, delay=LONG) as network:
         machine.jobs("submit", *network.sites)  # before the worker begins, which needs the queue
