@@ -23,8 +23,9 @@ if not _RANDOM:  # Hypothesis takes constants from all loaded modules, including
     providers._get_local_constants = lambda: providers._local_constants
 
 _START_PROCESSES = {"api", "cli", "crawl", "host", "services"}
-_TAKE_LONG = {*_START_PROCESSES, "docs", "histories"}
-_ONE_BY_ONE = "tests/docs/test_howtos.py"  # its tests take long and share nothing
+_TAKE_LONG = {*_START_PROCESSES, "docs", "histories", "jobs"}
+_ONE_BY_ONE = ("tests/docs/test_howtos.py", "tests/jobs/test_faults.py", "tests/jobs/test_workers.py")
+"""Files whose tests take long and share nothing."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,7 +56,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Send the tests of a file to one worker, because they share fixtures; except those of the how-tos."""
+    """Send the tests of a file to one worker, because they share fixtures; except those that share nothing."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):

@@ -10,6 +10,7 @@ from scrapy.settings import Settings
 from sitemap_harvest.cli.completion import run
 from sitemap_harvest.cli.harvest import HarvestCommand
 from sitemap_harvest.cli.parsers import ACTIONS, PROGRAM
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.quick
 
@@ -46,7 +47,8 @@ def test_bash_offers(words, offered, tmp_path, capsys):
     asked = '\nCOMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _shtab_sitemap_harvest; printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-s", PROGRAM, *words],
-        input=script("bash", capsys) + asked, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=60,
+        input=script("bash", capsys) + asked, cwd=tmp_path, check=True, capture_output=True, text=True,
+        timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert done.stdout.splitlines() == offered
 

@@ -391,7 +391,7 @@ def test_a_terminal_shows_a_live_line(tmp_path: Path) -> None:
     is_shown = Event()
 
     def answer(_: Message) -> str:
-        is_shown.wait(60)
+        is_shown.wait(PATIENCE_SECONDS)
         return urlset("/a")
 
     with Site({"/s.xml": answer}) as site:
@@ -424,7 +424,7 @@ def on_terminal(*arguments: str, cwd: Path, when: Mapping[str, Event] | None = N
             for text, event in (when or {}).items():
                 if text.encode() in shown:
                     event.set()
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE_SECONDS)
     os.close(ours)
     return shown.decode()
 

@@ -287,7 +287,7 @@ def test_one_machine_without_services(here: Path) -> None:
             assert told("compact", "--parts", "2", cwd=here) == ["3 sites compacted; 1 had nothing to merge"]
             assert told("compact", cwd=here) == ["0 sites compacted; 4 had nothing to merge"]
             worker.send_signal(signal.SIGINT)
-            assert worker.wait(60) == 0
+            assert worker.wait(PATIENCE_SECONDS) == 0
         assert pq.read_table(here / "urls").num_rows == 12
         assert told("cancel", missing, cwd=here) == ["1 site removed"]
         assert told("cancel", "--all", cwd=here) == ["3 sites removed"]

@@ -312,7 +312,9 @@ def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: py
 
 def test_standard_input(tmp_path: Path) -> None:
     command = [scrapy_program(), "harvest", "validate", "-"]
-    run = subprocess.run(command, input=BARE, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        command, input=BARE, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert run.returncode == 4, run.stderr
     assert run.stdout.startswith("standard input\n  sitemap · 2 URLs")
     assert "An audit checks" not in run.stdout  # audit does not read standard input
@@ -512,7 +514,9 @@ def test_invalid_targets_are_reported_in_plain_words(target: str, message: str, 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(BARE)
     command = f"{sys.executable} -m scrapy harvest validate {'s.xml ./s.xml ' * 3} | head -1"
-    run = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(
+        command, shell=True, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert (run.stdout, run.stderr) == ("s.xml\n", "")
 
 

@@ -422,7 +422,7 @@ def test_a_missing_package_is_reported_in_one_line(command, tmp_path):
     settings = ("-s", "SITEMAP_HARVEST_METRICS=m.prom", "-s", "SITEMAP_HARVEST_CLOSING=c.json")
     done = subprocess.run(
         [sys.executable, "-c", code, *command, *settings],
-        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60, env=environment,
+        capture_output=True, text=True, check=False, cwd=tmp_path, timeout=PATIENCE_SECONDS, env=environment,
     )  # fmt: skip
     install = "pip install 'scrapy-sitemap-harvest[observe]'"
     words = f"SITEMAP_HARVEST_METRICS needs prometheus_client, which is not installed: {install}"

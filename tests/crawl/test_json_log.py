@@ -17,6 +17,7 @@ from sitemap_harvest.reporting.json_log import JsonFormatter
 from tests import forked
 from tests.crawl.crawling import HERE
 from tests.site import index, robots, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 _ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -241,7 +242,7 @@ def test_of_several_runs_in_one_process_each_line_has_the_right_one_or_none(serv
     site = serve({"/s.xml": urlset("/1", "/2"), "/1": "page", "/2": "page"})
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "script.py"), site.url, str(tmp_path / "log")]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=HERE)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS, cwd=HERE)
     assert done.stdout == "None\n", done.stdout + done.stderr
     _, rows = split((tmp_path / "log").read_text())
     said = [row for row in rows if " of " in row["message"] and row["logger"] in {"theirs", "plain"}]

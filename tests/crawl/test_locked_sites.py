@@ -10,7 +10,7 @@ import pytest
 
 from tests import forked
 from tests.site import Page, robots, urlset
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 SITE = {"/robots.txt": robots("/1.xml"), "/1.xml": urlset("/a")}
 
@@ -67,7 +67,7 @@ def test_a_run_may_wait_for_the_other(keep, sites):
         started = time.monotonic()
         output = keep(site, settings={"SITEMAP_HARVEST_BUSY": "wait"})
         assert time.monotonic() - started > 1
-        other.join(20)
+        other.join(PATIENCE_SECONDS)
     assert output.locs == ["/a"]
     first, second = keep.store.site(site.url).runs
     assert (output.summary["run"], output.summary["baseline"]) == (second.id, first.id)

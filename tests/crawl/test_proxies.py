@@ -16,6 +16,7 @@ from tests.certificates import self_signed, self_signed_pem
 from tests.services import lacking
 from tests.services.proxy import running_proxy, wait_for
 from tests.site import Site, index, moved, robots, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 USER, PASSWORD = "proxyuser", "proxyword"
 NO_HTTP = "the server does not speak HTTP"
@@ -140,7 +141,7 @@ def serving_http2(folder):
         yield f"https://127.0.0.1:{port}", folder / "log"
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def test_over_tls_by_our_own_handler(crawl, serve):

@@ -21,6 +21,7 @@ from tests.crawl.crawling import HERE
 from tests.forked_program import scrapy_program
 from tests.services.proxy import running_proxy
 from tests.site import Manner, Page, Site, index, moved, robots, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -242,7 +243,7 @@ def on_a_terminal(*arguments: str, cwd: Path) -> bytes:
         pass  # the last writer has closed it
     finally:
         os.close(leader)
-        process.wait(timeout=60)
+        process.wait(timeout=PATIENCE_SECONDS)
     return shown
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tests import forked
 from tests.crawl.crawling import lines
 from tests.services import lacking
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,6 @@ PAGE = Path(__file__).parents[2] / "docs/howto/use-in-your-project.md"
 _THEIRS = Path(__file__).with_name("theirs")
 _APPENDED = re.compile(r"^<!-- append: myproject/settings\.py -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _DUMPS = "*.dump.json"
-_TIMEOUT_SECONDS = 60
 _CALM = """
 DOWNLOAD_DELAY = 0
 RETRY_TIMES = 1
@@ -116,7 +116,7 @@ class Project:
         """Run ``scrapy`` with *arguments*; it ends with exit code *code*. A *calm* run has no traceback."""
         self._forget()
         done = forked.scrapy(
-            *arguments, cwd=self.folder, environment=_environment(environment), timeout=_TIMEOUT_SECONDS
+            *arguments, cwd=self.folder, environment=_environment(environment), timeout=PATIENCE_SECONDS
         )
         return self._ran(done.returncode, done.stdout, done.stderr, calm=calm, code=code)
 
@@ -130,7 +130,7 @@ class Project:
             check=False,
             capture_output=True,
             text=True,
-            timeout=_TIMEOUT_SECONDS,
+            timeout=PATIENCE_SECONDS,
         )
         return self._ran(done.returncode, done.stdout, done.stderr, calm=calm, code=code)
 

@@ -15,7 +15,7 @@ import pytest
 from sitemap_harvest.integration import default_settings as defaults
 from tests.host.project import installed
 from tests.site import Page, Site, index, robots, urlset
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 ALL_BUT_TWO = ["/p1", "/p3", "/p4", "/p5", "/p6"]
 BATCHES = """
@@ -237,7 +237,7 @@ def test_an_interrupted_run_starts_again_and_yields_every_url(project):
         with project.crawling(*job, "-O", "first.jsonl") as process:
             wait_until(lambda: len(site.requests) > 6)
             os.kill(process.pid, signal.SIGINT)
-            process.join(30)
+            process.join(PATIENCE_SECONDS)
             assert process.exitcode is not None
         assert len(site.requests) < 22
         site.requests.clear()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.site import Page, Site, numbered
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference/settings.md"
 FORMATS = {
@@ -141,7 +141,7 @@ def test_an_interrupted_job_resumes_as_without_the_addon(project, plain):
             with one.crawling(*job) as process:
                 wait_until(lambda: site.count("/p8"))
                 os.kill(process.pid, signal.SIGINT)
-                process.join(30)
+                process.join(PATIENCE_SECONDS)
                 assert process.exitcode is not None
             assert not site.count("/p20")
             ran = one.crawl(*job, "-o", "rest.jsonl", calm=False)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from tests.services import lacking
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BUCKET = "bucket"
 _ACCESS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "a-secret-key", "AWS_DEFAULT_REGION": "us-east-1"}
-_START_SECONDS = 60
 
 
 def object_store(folder: Path) -> Iterator[dict[str, str]]:
@@ -43,7 +43,7 @@ def object_store(folder: Path) -> Iterator[dict[str, str]]:
         yield environment
     finally:
         process.kill()  # its data is temporary, and an orderly shutdown takes half a minute
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def _make_bucket(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -58,7 +58,7 @@ def _make_bucket(port: int, process: subprocess.Popen[bytes], log: Path) -> None
         request_timeout=5,
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
     )
-    until = time.monotonic() + _START_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             files.create_dir(BUCKET)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.services.programs import tinyproxy
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_START_SECONDS = 20
 _CONFIGURATION = """\
 Port {port}
 Listen 127.0.0.1
@@ -57,12 +57,12 @@ def running_proxy(folder: Path, login: tuple[str, str] | None = None) -> Iterato
         yield Proxy(port, folder / "tinyproxy.log")
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     """Wait until *process* listens on *port*."""
-    until = time.monotonic() + _START_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

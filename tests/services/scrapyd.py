@@ -24,6 +24,7 @@ from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 from tests.services.programs import ROOT, scrapyd
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 PROJECT = "harvest"
 USER, PASSWORD = "operator", "a-secret-word"
-_START_SECONDS = 60
-_END_SECONDS = 30
 _JOB_SECONDS = 180  # a machine may be busy
 _LOOK_SECONDS = 0.1
 _OPENER = build_opener(ProxyHandler({}))  # an http_proxy of the machine is not meant for loopback
@@ -236,7 +235,7 @@ def _configure(folder: Path, port: int, sections: Mapping[str, Mapping[str, str]
 
 
 def _wait_until_it_answers(found: Scrapyd) -> None:
-    until = time.monotonic() + _START_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while True:
         with suppress(OSError):
             if found.ask("daemonstatus.json").status == 200:
@@ -250,10 +249,10 @@ def _stop(found: Scrapyd) -> None:
     """End Scrapyd and its running jobs: they are in its process group, even after it was killed."""
     found.process.terminate()
     try:
-        found.process.wait(timeout=_END_SECONDS)
+        found.process.wait(timeout=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
         found.process.kill()
-        found.process.wait(timeout=_END_SECONDS)
+        found.process.wait(timeout=PATIENCE_SECONDS)
     with suppress(ProcessLookupError):
         os.killpg(found.process.pid, signal.SIGKILL)
 

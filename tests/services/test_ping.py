@@ -16,7 +16,7 @@ import pytest
 from tests.services import programs
 from tests.services.scrapyd import PROJECT, running
 from tests.site import Page, Site, urlset
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.service
 
@@ -242,7 +242,7 @@ def test_an_invalid_configuration_prevents_the_start(tmp_path, options, words):
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(programs.ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert run.returncode == 1

@@ -22,7 +22,7 @@ from tests.crawl.crawling import lines
 from tests.services.programs import ROOT, systemd_analyze
 from tests.services.scrapyd import PASSWORD, PROJECT, USER, running
 from tests.site import Page, Site, dated, index, numbered, robots, urlset
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.service
 
@@ -583,7 +583,7 @@ def again(other):
         wait_until(lambda: site.count(SITEMAPS[3]) == 2)
         other.schedule("changes", settings=settings, jobid="waited", site=site.url)
         os.killpg(other.process.pid, signal.SIGKILL)
-        other.process.wait(timeout=30)
+        other.process.wait(timeout=PATIENCE_SECONDS)
         site.pages = version(2)
         with running(other.folder, sections={"scrapyd": {"items_dir": "items", "max_proc": "1"}}) as scrapyd:
             scrapyd.finished("waited")
@@ -618,7 +618,7 @@ def test_the_unit_is_valid_for_systemd(tmp_path):
     text = files_of_the_how_to()["scrapyd.service"].replace("/opt/scrapyd/bin/scrapyd", "/bin/true")
     (tmp_path / "scrapyd.service").write_text(text)
     command = [program, "verify", "--man=no", str(tmp_path / "scrapyd.service")]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert [line for line in run.stderr.splitlines() if "scrapyd.service" in line] == []
 
 
@@ -631,7 +631,7 @@ def test_stopping_the_unit_lets_jobs_shut_down_orderly(node):
         wait_until(lambda: SITEMAPS[3] in site.requests)
         try:
             environment = {**os.environ, "MAINPID": str(node.process.pid)}
-            subprocess.run(["/bin/sh", "-c", stop], env=environment, timeout=60, check=True)
+            subprocess.run(["/bin/sh", "-c", stop], env=environment, timeout=PATIENCE_SECONDS, check=True)
         finally:
             node.process.send_signal(signal.SIGCONT)
         assert reason(node.log(job)) == "shutdown"

@@ -13,7 +13,7 @@ from sitemap_harvest.snapshots.store import History, SiteLocks, Store
 from sitemap_harvest.snapshots.store.storage import Folder
 from sitemap_harvest.snapshots.store.store import Manifest
 from tests.snapshots.store.memory_bucket import MemoryBucket
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 _HOLDS = """
 import sys, time
@@ -125,8 +125,8 @@ def test_a_heartbeat_that_fails_is_repeated(bucket, monkeypatch):
     locks = SiteLocks(store, "other")
     locks.take(store / "site")
     bucket.before_put = fail
-    assert failed.wait(10)
-    assert written.wait(10)
+    assert failed.wait(PATIENCE_SECONDS)
+    assert written.wait(PATIENCE_SECONDS)
     locks.close()
 
 
