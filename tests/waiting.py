@@ -10,11 +10,14 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 300
 """The seconds after which a wait fails."""
+_MOST_PAUSE = 0.1
+"""Seconds between two looks, each of which may cost a query or a process."""
 
 
 def wait_until(condition: Callable[[], object]) -> None:
     """Wait until *condition* holds."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    until, pause = time.monotonic() + PATIENCE_SECONDS, 0.01
     while not condition():
         assert time.monotonic() < until, "it did not come to pass"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(pause * 1.2, _MOST_PAUSE)

@@ -34,8 +34,8 @@ def prepared(opts: Namespace) -> Callable[[JobQueue], RunOutcome]:
 def _show(opts: Namespace, queue: JobQueue) -> RunOutcome:
     if opts.watch:
         _watch(queue)
-    if opts.failed:
-        for site in queue.failed():
+    if opts.sites or opts.failed:
+        for site in queue.sites(failed=opts.failed):
             output.say(str(site))
         return RunOutcome.WHOLE
     found = queue.status()

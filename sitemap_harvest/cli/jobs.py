@@ -65,6 +65,7 @@ _OPTIONS = {
     "memory_limit": {"work"},
     "lease": {"work"},
     "watch": {"status"},
+    "sites": {"status"},
     "failed": {"status"},
     "json": {"status"},
     "prometheus": {"status"},
@@ -74,7 +75,7 @@ _OPTIONS = {
     "since": {"diff"},
 }
 """The commands that an option has an effect on."""
-_FORMS = ("watch", "failed", "json", "prometheus", "html")
+_FORMS = ("watch", "sites", "failed", "json", "prometheus", "html")
 _CREATE = frozenset({"submit", "diff", "audit", "export", "compact"})
 """The commands that create a queue: in a store without one, the others have nothing to do."""
 
@@ -109,8 +110,8 @@ def add_options(parser: ActionParser) -> None:
                       "over the jobs of a worker (default: 30); the same for all workers")  # fmt: skip
     status = parser.add_argument_group("status")
     status.add_argument("--watch", action="store_true", help="show it again every 2 seconds")
-    status.add_argument("--failed", action="store_true", help="list the sites whose last crawl has failed, with the "
-                        "reason, instead")  # fmt: skip
+    status.add_argument("--sites", action="store_true", help="list the sites instead, with the next and last crawls")
+    status.add_argument("--failed", action="store_true", help="list only those whose last crawl has failed")
     status.add_argument("--json", action="store_true", help="print it as JSON")
     status.add_argument("--prometheus", action="store_true", help="print it as metrics for Prometheus")
     status.add_argument("--html", metavar="FILE", help="write it to FILE, as a page")

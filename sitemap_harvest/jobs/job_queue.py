@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.jobs.queue_tables import create_tables
-from sitemap_harvest.jobs.status import FailedCrawl, QueueStatus, SlowSite
+from sitemap_harvest.jobs.status import QueueStatus, SiteStatus, SlowSite
 from sitemap_harvest.redact import without_login
 
 if TYPE_CHECKING:
@@ -171,21 +171,20 @@ class JobQueue:
     def status(self) -> QueueStatus:
         """Return the state of the queue. A worker that has been silent for longer than the lease counts as lost."""
         with self._transaction() as cursor:
-            values = {"queue": QUEUE, "tasks": [CRAWL, CRAWL_BLOCK], "lease": LEASE, "slowest": _SLOWEST}
-            cursor.execute(_STATUS, values)
+            cursor.execute(_STATUS, _VALUES)
             counts = _only(cursor)
             cursor.execute("SELECT result, count(*) AS sites FROM sitemap_harvest_sites WHERE failures > 0 GROUP BY 1")
             failures = {row["result"]: row["sites"] for row in cursor.fetchall()}
-            cursor.execute(_SLOWEST_SITES, values)
+            cursor.execute(_SLOWEST_SITES, _VALUES)
             slowest = [SlowSite(site=row["site"], seconds=row["seconds"]) for row in cursor.fetchall()]
         ordered = dict(sorted(failures.items(), key=lambda one: (-one[1], one[0])))
         return QueueStatus(**counts, failures=ordered, slowest=slowest)
 
-    def failed(self) -> Iterator[FailedCrawl]:
-        """Yield the last crawls of those sites where they have failed, by result and site."""
-        with self._transaction() as cursor:
-            cursor.execute(_FAILED_SITES)
-            yield from (FailedCrawl(**row) for row in cursor)
+    def sites(self, *, failed: bool = False) -> Iterator[SiteStatus]:
+        """Yield the sites, sorted; with *failed*, only those whose last crawl has failed, by its result."""
+        with self._transaction(), self._connection.cursor("sites") as cursor:  # read in parts: there may be a million
+            cursor.execute(_FAILED_SITES if failed else _SITES, _VALUES)
+            yield from (SiteStatus(**row) for row in cursor)
 
     def submit_parts(self, parts: Sequence[Part]) -> str:
         """Make a job of each of *parts*; return the name by which :meth:`part_results` knows them.
@@ -322,7 +321,8 @@ gone AS (
 )
 SELECT procrastinate_cancel_job_v1(job, true, true) FROM gone WHERE job IS NOT NULL
 """
-_STATUS = """
+_VALUES = {"queue": QUEUE, "tasks": [CRAWL, CRAWL_BLOCK], "lease": LEASE, "slowest": _SLOWEST}
+_STATES = """
 WITH silent AS (
     SELECT now() - coalesce(max(lease), %(lease)s) * interval '1 second' AS since FROM sitemap_harvest_version
 ),
@@ -331,31 +331,42 @@ jobs AS (  -- one row for each site: its blocks run at the same time
            bool_or(last_heartbeat IS NULL OR last_heartbeat < (SELECT since FROM silent)) AS is_stalled
     FROM procrastinate_jobs AS jobs LEFT JOIN procrastinate_workers AS workers ON workers.id = jobs.worker_id
     WHERE queue_name = %(queue)s AND task_name = ANY(%(tasks)s) AND status = 'doing' GROUP BY 1
+),
+states AS (
+    SELECT sites.*, is_stalled, CASE
+        WHEN is_running THEN 'running'
+        WHEN paused THEN 'paused'
+        WHEN due_at <= now() THEN 'queued'
+        WHEN given_up THEN 'failed'
+        WHEN due_at > now() THEN 'scheduled'
+        ELSE 'done'
+    END AS state
+    FROM sitemap_harvest_sites AS sites LEFT JOIN jobs ON jobs.site = sites.id
 )
+"""
+_STATUS = f"""{_STATES}
 SELECT
     now() AS at,
-    count(sites.site) AS sites,
-    count(*) FILTER (WHERE due_at <= now() AND NOT paused AND is_running IS NOT TRUE) AS queued,
-    count(*) FILTER (WHERE is_running) AS running,
+    count(site) AS sites,
+    count(*) FILTER (WHERE state = 'queued') AS queued,
+    count(*) FILTER (WHERE state = 'running') AS running,
     count(*) FILTER (WHERE is_stalled) AS stalled,
-    count(*) FILTER (WHERE due_at > now() AND NOT paused AND NOT given_up AND is_running IS NOT TRUE) AS scheduled,
-    count(*) FILTER (WHERE paused AND is_running IS NOT TRUE) AS paused,
-    count(*) FILTER (
-        WHERE given_up AND (due_at <= now()) IS NOT TRUE AND NOT paused AND is_running IS NOT TRUE
-    ) AS failed,
+    count(*) FILTER (WHERE state = 'scheduled') AS scheduled,
+    count(*) FILTER (WHERE state = 'paused') AS paused,
+    count(*) FILTER (WHERE state = 'failed') AS failed,
     coalesce(sum(crawls), 0)::bigint AS done,
     count(*) FILTER (WHERE ended_at > now() - interval '1 minute') AS last_minute,
     count(*) FILTER (WHERE ended_at > now() - interval '1 hour') AS last_hour,
-    min(due_at) FILTER (WHERE due_at <= now() AND NOT paused AND is_running IS NOT TRUE) AS oldest_due,
+    min(due_at) FILTER (WHERE state = 'queued') AS oldest_due,
     (SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat >= (SELECT since FROM silent)) AS workers,
     (SELECT count(*) FROM sitemap_harvest_parts WHERE job IS NOT NULL) AS parts_waiting,
     (SELECT count(*) FROM sitemap_harvest_parts WHERE reason IS NOT NULL) AS parts_failed
-FROM silent LEFT JOIN (sitemap_harvest_sites AS sites LEFT JOIN jobs ON jobs.site = sites.id) ON true
-"""
-_FAILED_SITES = """
-SELECT site, result, reason, CASE WHEN NOT given_up THEN due_at END AS retry_at
-FROM sitemap_harvest_sites WHERE failures > 0 ORDER BY result, site
-"""
+FROM silent LEFT JOIN states ON true
+"""  # noqa: S608 - of constants
+_SITES = f'{_STATES} SELECT site, state, due_at, result, reason FROM states ORDER BY site COLLATE "C", store'  # noqa: S608 - the same
+_FAILED_SITES = f"""{_STATES}
+SELECT site, state, due_at, result, reason FROM states WHERE failures > 0 ORDER BY result, site COLLATE "C", store
+"""  # noqa: S608 - the same
 _SLOWEST_SITES = """
 SELECT site, seconds FROM sitemap_harvest_sites WHERE seconds IS NOT NULL ORDER BY seconds DESC, site LIMIT %(slowest)s
 """

@@ -26,6 +26,7 @@ _MOST_REASONS = 10
 _OTHER = "other reasons"
 _PREFIX = "sitemap_harvest_jobs_"
 _STATES = ("queued", "running", "scheduled", "paused", "failed")
+_WAITING = ("queued", "scheduled")
 _START = "sitemap-harvest jobs work"
 _RETRY = "sitemap-harvest jobs retry --all"
 
@@ -40,20 +41,24 @@ class SlowSite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailedCrawl:
-    """The last crawl of a site, if it has failed."""
+class SiteStatus:
+    """A site in a queue, and its last crawl."""
 
     site: str
-    result: str
-    """As in :class:`~sitemap_harvest.jobs.retries.FailureKind`."""
+    state: str
+    """``queued``, ``running``, ``scheduled``, ``paused``, ``failed`` (given up) or ``done`` (no crawl is planned)."""
+    due_at: datetime | None
+    """When it is crawled next, in UTC; ``None``: no crawl is planned."""
+    result: str | None
+    """The result of the last crawl, or as in :class:`~sitemap_harvest.jobs.retries.FailureKind`; ``None``: there was
+    no crawl."""
     reason: str | None
-    """The reason, as text; ``None``: none is known."""
-    retry_at: datetime | None
-    """When it is tried again, in UTC; ``None``: it was given up."""
+    """The reason of the result, as text; ``None``: none is known."""
 
     def __str__(self) -> str:
-        then = "given up" if self.retry_at is None else f"tried again at {_time(self.retry_at)}"
-        return f"{': '.join(filter(None, (self.site, self.result, self.reason)))} ({then})"
+        due = f", due at {_time(self.due_at)}" if self.due_at is not None and self.state in _WAITING else ""
+        last = ": ".join(filter(None, (self.result, self.reason)))
+        return f"{self.site}: {self.state}{due}{f'; last crawl: {last}' if last else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

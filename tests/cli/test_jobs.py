@@ -265,8 +265,15 @@ def test_one_machine_without_services(here: Path) -> None:
         assert harvest("work", "--until-idle", cwd=here).returncode == 0
         assert counts(here) == {"scheduled": 1, "paused": 1, "done": 3}
         (failed,) = harvest("status", "--failed", cwd=here).stdout.splitlines()
-        assert failed.startswith(f"{missing}: unreachable: ")
-        assert " (tried again at 2" in failed
+        assert failed.startswith(f"{missing}: scheduled, due at 2")
+        assert "; last crawl: unreachable: " in failed
+        listed = harvest("status", "--sites", cwd=here).stdout.splitlines()
+        assert listed == [
+            f"{a}: done; last crawl: found: 3 URLs in 1 document",
+            failed,
+            f"{b}: paused",
+            f"{c}: done; last crawl: found: 5 URLs in 1 document",
+        ]
         assert told("resume", "--all", cwd=here) == ["1 site resumed"]
         assert told("retry", "--all", cwd=here) == ["1 site queued again"]
         assert told("retry", a, cwd=here) == ["0 sites queued again"]

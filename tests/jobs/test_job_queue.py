@@ -11,7 +11,7 @@ from sitemap_harvest.jobs.job_process import CrawlResult
 from sitemap_harvest.jobs.job_queue import JobQueue, PartResult, Plan, Submitted
 from sitemap_harvest.jobs.parts import Part
 from sitemap_harvest.jobs.retries import FailureKind
-from sitemap_harvest.jobs.status import QueueStatus, SlowSite
+from sitemap_harvest.jobs.status import QueueStatus, SiteStatus, SlowSite
 
 pytestmark = pytest.mark.service
 STORE = "s3://bucket/store"
@@ -247,6 +247,7 @@ def test_status_counts_each_site_once(queue, sql, new_worker):
         ("due_at = now() + interval '1 d', given_up = true", {"failed": 1}),
         ("due_at = NULL, given_up = true", {"failed": 1}),
         ("due_at = now() + interval '1 d', given_up = true, paused = true", {"paused": 1}),
+        ("due_at = now() + interval '1 d'", {"scheduled": 1}),
         ("due_at = NULL", {}),
     ],
 )
@@ -256,6 +257,23 @@ def test_a_site_has_one_state(queue, sql, column, state):
     found = queue.status()
     names = ("queued", "running", "scheduled", "paused", "failed")
     assert {name: getattr(found, name) for name in names if getattr(found, name)} == state
+    assert [one.state for one in queue.sites()] == list(state or ["done"])
+
+
+def test_sites_with_their_next_and_last_crawls(queue, sql, worker):
+    queue.submit(ONCE, pairs(A, B, C))
+    worker.make_due()
+    worker.crawl(BLOCKED)
+    worker.crawl()
+    ((a_due, c_due),) = sql(
+        "SELECT max(due_at) FILTER (WHERE site = %s), max(due_at) FILTER (WHERE site = %s) FROM sitemap_harvest_sites",
+        A, C,
+    )  # fmt: skip
+    a = SiteStatus(site=A, state="scheduled", due_at=a_due, result="blocked", reason="status 403")
+    b = SiteStatus(site=B, state="done", due_at=None, result="ok", reason=None)
+    c = SiteStatus(site=C, state="queued", due_at=c_due, result=None, reason=None)
+    assert [*queue.sites()] == [a, b, c]
+    assert [*queue.sites(failed=True)] == [a]
 
 
 def test_a_paused_site_that_is_still_crawled_is_running(queue, four):

@@ -6,12 +6,13 @@ import dataclasses
 import json
 import sys
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from lxml import html
 
 from sitemap_harvest.errors import MissingPackageError
-from sitemap_harvest.jobs.status import FailedCrawl, QueueStatus, SlowSite, as_html, as_json, as_lines, as_prometheus
+from sitemap_harvest.jobs.status import QueueStatus, SiteStatus, SlowSite, as_html, as_json, as_lines, as_prometheus
 
 AT = datetime(2026, 11, 29, 5, 10, tzinfo=UTC)
 HOSTILE = "<script>\x1b[2J\u202e"
@@ -211,12 +212,18 @@ _EQUIVALENTS = ("Content-Security-Policy", "refresh")
 
 
 @pytest.mark.parametrize(
-    ("reason", "retry_at", "text"),
+    ("facts", "text"),
     [
-        ("no response", AT, "https://a.example: unreachable: no response (tried again at 2026-11-29 05:10:00 UTC)"),
-        (None, None, "https://a.example: unreachable (given up)"),
+        ({"state": "queued", "due_at": AT}, "queued, due at 2026-11-29 05:10:00 UTC"),
+        (
+            {"state": "scheduled", "due_at": AT, "result": "unreachable", "reason": "no response"},
+            "scheduled, due at 2026-11-29 05:10:00 UTC; last crawl: unreachable: no response",
+        ),
+        ({"state": "running", "due_at": AT, "result": "found"}, "running; last crawl: found"),
+        ({"state": "failed", "due_at": AT, "result": "blocked"}, "failed; last crawl: blocked"),
+        ({"state": "done", "result": "found"}, "done; last crawl: found"),
     ],
 )
-def test_a_failed_site_as_text(reason: str | None, retry_at: datetime | None, text: str) -> None:
-    failed = FailedCrawl(site="https://a.example", result="unreachable", reason=reason, retry_at=retry_at)
-    assert str(failed) == text
+def test_a_site_as_text(facts: dict[str, Any], text: str) -> None:
+    none = {"due_at": None, "result": None, "reason": None}
+    assert str(SiteStatus(site="https://a.example", **none | facts)) == f"https://a.example: {text}"
