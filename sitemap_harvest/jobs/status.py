@@ -26,7 +26,7 @@ _MOST_REASONS = 10
 _OTHER = "other reasons"
 _PREFIX = "sitemap_harvest_jobs_"
 _STATES = ("queued", "running", "scheduled", "paused", "failed")
-_WAITING = ("queued", "scheduled")
+_DUE = {"queued": "due since", "scheduled": "due at"}
 _START = "sitemap-harvest jobs work"
 _RETRY = "sitemap-harvest jobs retry --all"
 
@@ -56,7 +56,7 @@ class SiteStatus:
     """The reason of the result, as text; ``None``: none is known."""
 
     def __str__(self) -> str:
-        due = f", due at {_time(self.due_at)}" if self.due_at is not None and self.state in _WAITING else ""
+        due = f", {word} {_time(self.due_at)}" if self.due_at and (word := _DUE.get(self.state)) else ""
         last = ": ".join(filter(None, (self.result, self.reason)))
         return f"{self.site}: {self.state}{due}{f'; last crawl: {last}' if last else ''}"
 

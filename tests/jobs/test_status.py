@@ -214,7 +214,7 @@ _EQUIVALENTS = ("Content-Security-Policy", "refresh")
 @pytest.mark.parametrize(
     ("facts", "text"),
     [
-        ({"state": "queued", "due_at": AT}, "queued, due at 2026-11-29 05:10:00 UTC"),
+        ({"state": "queued", "due_at": AT}, "queued, due since 2026-11-29 05:10:00 UTC"),
         (
             {"state": "scheduled", "due_at": AT, "result": "unreachable", "reason": "no response"},
             "scheduled, due at 2026-11-29 05:10:00 UTC; last crawl: unreachable: no response",
