@@ -102,6 +102,8 @@ def _execute(
     for limit, value in limits.items():
         if value is not None:
             resource.setrlimit(limit, (value, value))
+    if limits.get(resource.RLIMIT_FSIZE) is not None:  # Python would store modules that are cut, and fail to load them
+        sys.dont_write_bytecode = True
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)

@@ -104,6 +104,7 @@ def _write(uri: str, moment: int | str, limit: int | None, environment: dict[str
             writer.write_batch(batch)
     file.flush()
     if limit is not None:
+        sys.dont_write_bytecode = True  # Python would store modules that are cut, and fail to load them later
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
         storage.put(is_whole=True)
@@ -266,6 +267,7 @@ def test_a_full_disk_of_a_delta_lake_is_one_error_without_a_panic(tmp_path: Path
         from sitemap_harvest.databases.database import Rows
         from sitemap_harvest.errors import DatabaseError
         from tests.databases.test_failures import rows_of_output, urls
+        sys.dont_write_bytecode = True
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
         print("before", file=sys.stderr)
         with open_database(parse_location("delta:{tmp_path}/new", default=Mode.CREATE)) as database:
