@@ -79,17 +79,14 @@ WHERE job IS NOT NULL AND NOT EXISTS (
 )
 RETURNING sites.id
 """
-_AGREED_LEASE = """
-WITH changed AS (
-    UPDATE sitemap_harvest_version AS version SET lease = %(lease)s
-    WHERE lease IS NULL OR lease <> %(lease)s AND NOT EXISTS (
-        SELECT FROM procrastinate_workers WHERE last_heartbeat > now() - version.lease * interval '1 second'
-    )
-    RETURNING lease
+_SET_LEASE = """
+UPDATE sitemap_harvest_version AS version SET lease = %(lease)s
+WHERE lease IS NULL OR lease <> %(lease)s AND NOT EXISTS (
+    SELECT FROM procrastinate_workers WHERE last_heartbeat > now() - version.lease * interval '1 second'
 )
-SELECT lease FROM changed UNION ALL
-SELECT lease FROM sitemap_harvest_version WHERE NOT EXISTS (SELECT FROM changed)
+RETURNING lease
 """
+_LEASE = "SELECT lease FROM sitemap_harvest_version"
 _LOAD = f"""
 SELECT sites.owner || '/' || sites.crawl AS name, sites.store, sites.site, sites.due_at, sites.failures, sites.result,
        sites.changes, sites.days,
@@ -167,7 +164,8 @@ class SiteJobs:
 
     async def agreed_lease(self, lease: float) -> float:
         """Return the seconds of the lease of all workers of the queue: *lease* if no other worker is alive."""
-        (row,) = await self._manager.query(_AGREED_LEASE, lease=lease)
+        await self._manager.query(_SET_LEASE, lease=lease)
+        (row,) = await self._manager.query(_LEASE)  # one statement would not see what another worker has just set
         return float(row["lease"])
 
     async def make_due(self) -> int:

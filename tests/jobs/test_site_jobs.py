@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import numpy as np
+import psycopg
 import pytest
 
 from sitemap_harvest.frontier.intervals import ChangeHistory, allocate, intervals, observed, rates
@@ -14,6 +16,7 @@ from sitemap_harvest.jobs.job_process import CrawlResult
 from sitemap_harvest.jobs.job_queue import Plan
 from sitemap_harvest.jobs.retries import FailureKind
 from tests.jobs.workers import OK
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.service
 STORE = "s3://bucket/store"
@@ -284,6 +287,20 @@ def test_the_lease_is_that_of_the_first_worker_until_none_is_alive(queue, sql, w
     sql("UPDATE procrastinate_workers SET last_heartbeat = now() - interval '61 seconds'")
     assert queue.status().workers == 0
     assert agreed(worker, 5) == 5
+
+
+def test_workers_that_begin_at_the_same_moment_have_one_lease(address, sql, worker):
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, 'SET lease') > 0"
+    with psycopg.connect(address) as other, ThreadPoolExecutor() as pool:
+        other.execute("UPDATE sitemap_harvest_version SET lease = 60")
+
+        def commit():
+            wait_until(lambda: sql(waits) == [(1,)])
+            other.commit()
+
+        committed = pool.submit(commit)
+        assert worker.wait(worker.sites.agreed_lease(30)) == 60
+        committed.result()
 
 
 def test_a_worker_is_idle_when_no_job_waits_or_runs_and_no_site_is_due(queue, sql, worker):
