@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from scrapy.crawler import AsyncCrawlerRunner
-from scrapy.utils.log import configure_logging
+from scrapy.crawler import Crawler
+from scrapy.utils.log import configure_logging, get_scrapy_root_handler
 
 from sitemap_harvest.engine.exit_codes import RunOutcome, verdict
 from sitemap_harvest.engine.site_parts import PostponedIndex, SiteBlock, SiteHead
@@ -151,9 +151,9 @@ async def _crawl(job: CrawlJob, settings: Settings, *, resumes: bool, part: Site
 
     Raises :exc:`JobFailedError` if the crawl cannot begin.
     """
-    configure_logging(settings)
-    runner = AsyncCrawlerRunner(settings)
-    crawler = runner.create_crawler(SitemapSpider)
+    if get_scrapy_root_handler() is None:  # once in a process: the settings of its jobs are those of the worker
+        configure_logging(settings)
+    crawler = Crawler(SitemapSpider, settings)  # without a runner, which would copy the settings once more
     opened: list[RunState] = []
     crawler.signals.connect(lambda: opened.append(harvest_of(crawler)), signal=signals.spider_opened, weak=False)
 
@@ -166,7 +166,7 @@ async def _crawl(job: CrawlJob, settings: Settings, *, resumes: bool, part: Site
     logging.root.addHandler(errors := ErrorCount())
     try:
         own = {"store": job.store, "emit": "none", "_job": job.name, "_intervals": job.intervals, "_part": part}
-        await runner.crawl(crawler, **arguments, **own)
+        await crawler.crawl_async(**arguments, **own)
     finally:
         logging.root.removeHandler(errors)
     if not opened:
