@@ -27,6 +27,8 @@ class GiantSite(Network):
         super().__init__(1)
         self.documents: list[str] = []
         """The paths that were requested, in order."""
+        self.hangs = False
+        """Whether only the first 30 children are sent: fewer than one of 4 blocks has, so none of them ends."""
 
     @property
     def site(self) -> str:
@@ -40,6 +42,8 @@ class GiantSite(Network):
 
     def _page(self, site: str, path: str) -> tuple[int, str]:
         self.documents.append(path)
+        if self.hangs and len(self.children_read()) > 30:
+            wait_until(lambda: not self.hangs)
         if path == "/index.xml":
             return 200, _index(site, [*(f"child-{number}" for number in self.children()), "nested"])
         if path == "/nested.xml":
@@ -128,14 +132,14 @@ def test_what_is_killed_while_blocks_run_loses_nothing(giant, alone, what, addre
     store = tmp_path / "store"
     options = ("--queue", address, "--concurrency", 2, "--lease", 5)
     harvest("jobs", "submit", giant.site, "--blocks", 4, "--store", store, "--queue", address)
-    giant.delay = 0.5
+    giant.hangs = True
     with worker(tmp_path / "first.log", *options) as first, worker(tmp_path / "other.log", *options) as other:
-        wait_until(lambda: len(giant.children_read()) > 30)
+        wait_until(lambda: len(giant.children_read()) > 30 and len(first.processes()) == len(other.processes()) == 2)
         if what == "worker":
             first.signal(signal.SIGKILL, jobs=True)
         else:
             first.signal(signal.SIGKILL, itself=False, jobs=True)
-        giant.delay = 0
+        giant.hangs = False
         wait_until(lambda: is_done(sql))
         other.signal(signal.SIGTERM)
         assert other.wait() == 0
