@@ -30,8 +30,10 @@ MOST_PER_DAY = 1.25
 """No site is crawled more often, because its changes are then seen within a day even if crawls are some hours late."""
 FLOOR_DAYS = 15 / (24 * 60)
 CEILING_DAYS = 30.0
+"""The longest interval, unless the budget is small: see :func:`ceiling_for`."""
 PRIOR_CHANGES = PRIOR_DAYS = 1.0
 """One change a day until crawls show otherwise, so that new sites are crawled soon."""
+_CEILING_INTERVALS = 8  # average intervals: at most an eighth of the budget is for sites that seem not to change
 _STEPS = 50  # of the bisection: the multiplier is exact to 2**-50 of the highest rate
 _SMALL = 1e-3  # below, a series is more exact than the formula
 _LEAST_RATE = 1e-6  # of a site whose rate is 0 or almost 0
@@ -75,6 +77,11 @@ def observed(history: ChangeHistory, *, days_since_last: float, changed: bool) -
 def rates(changes: Floats, days: Floats) -> Floats:
     """Return the estimated changes per day of sites with these :class:`ChangeHistory` values; never 0."""
     return (changes + PRIOR_CHANGES) / (days + PRIOR_DAYS)
+
+
+def ceiling_for(sites: int, budget_per_day: float) -> float:
+    """Return the longest interval, in days, if *sites* share *budget_per_day* crawls: so long that it can be kept."""
+    return max(CEILING_DAYS, _CEILING_INTERVALS * sites / budget_per_day)
 
 
 def allocate(

@@ -13,6 +13,7 @@ from sitemap_harvest.frontier.intervals import (
     PRIOR_DAYS,
     ChangeHistory,
     allocate,
+    ceiling_for,
     intervals,
     observed,
     rates,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from sitemap_harvest.jobs.held_jobs import HeldJobManager
     from sitemap_harvest.jobs.job_process import CrawlResult
 
-_CEILING_INTERVALS = 4  # average intervals of all sites: a site is crawled at least once in this time
 MOST_WAITING = 5_000
 """Jobs that wait at a time: PostgreSQL hands them out slower the more there are. Sites that are due wait in their
 own table."""
@@ -212,7 +212,7 @@ class SiteJobs:
             values = {"plan": plan["id"], "prior_changes": PRIOR_CHANGES, "prior_days": PRIOR_DAYS}
             rows = await self._manager.query(_RATES, **values)
             found = np.repeat(np.exp([row["log_of_rate"] for row in rows]), [row["sites"] for row in rows])
-            ceiling = max(CEILING_DAYS, _CEILING_INTERVALS * len(found) / plan["budget"])
+            ceiling = ceiling_for(len(found), plan["budget"])
             allocation = allocate(found, plan["budget"], ceiling_days=ceiling)
             await self._manager.query(_BALANCE, plan=plan["id"], multiplier=allocation.multiplier, ceiling=ceiling)
 

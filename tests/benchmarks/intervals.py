@@ -1,6 +1,6 @@
 """Compare an interval for each site with one interval for all, at equally many crawls.
 
-    python -m tests.benchmarks.intervals [--sites 1000] [--days 365] [--ceiling 30] [--tune]
+    python -m tests.benchmarks.intervals [--sites 1000] [--days 365] [--ceiling DAYS] [--tune]
 
 Simulates crawls of sites that change at random, and of the sites in the corpus (its folder is in ``HARVEST_CORPUS``),
 and counts the changes that a crawl sees within a day of happening. The sites start without history, so the time in
@@ -25,7 +25,7 @@ import numpy as np
 
 from sitemap_harvest import read
 from sitemap_harvest.frontier import intervals
-from sitemap_harvest.frontier.intervals import CEILING_DAYS, ChangeHistory, Floats, allocate, observed, rates
+from sitemap_harvest.frontier.intervals import ChangeHistory, Floats, allocate, ceiling_for, observed, rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,13 +70,14 @@ class Seen:
 
 
 def simulate(
-    histories: Histories, days: float, budget: float, seed: int, *, hours: float = 1.0, ceiling: float = CEILING_DAYS
+    histories: Histories, days: float, budget: float, seed: int, *, hours: float = 1.0, ceiling: float | None = None
 ) -> Seen:
-    """Simulate *budget* crawls per day, each at a multiple of *hours*.
+    """Simulate *budget* crawls per day, each at a multiple of *hours*. Without a *ceiling*, it is that of ``jobs``.
 
     Once a day, the multiplier is computed, and all sites are placed again.
     """
     number, end, step = len(histories), days - 1, hours / 24
+    ceiling = ceiling or ceiling_for(number, budget)
     keys = np.concatenate([site * days + changes for site, changes in enumerate(histories)])
 
     def until(sites: Floats, at: Floats | float) -> Floats:
@@ -282,6 +283,7 @@ def tune(sites: int, days: float) -> None:
         "HALF_LIFE_DAYS": (30.0, 15.0, 60.0, 120.0),
         "PRIOR_CHANGES": (1.0, 0.5, 2.0),
         "PRIOR_DAYS": (1.0, 0.5, 2.0),
+        "_CEILING_INTERVALS": (8, 4, 16),
     }.items():
         chosen = getattr(intervals, name)
         for value in values:
@@ -296,7 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sites", type=int, default=1000, help="sites of a population (1000)")
     parser.add_argument("--days", type=int, default=365, help="days to simulate (365)")
-    parser.add_argument("--ceiling", type=float, default=CEILING_DAYS, help="longest interval, in days (30)")
+    parser.add_argument("--ceiling", type=float, help="longest interval, in days (that of jobs)")
     parser.add_argument("--tune", action="store_true", help="compare other constants, on the populations for tuning")
     options = parser.parse_args()
     if options.tune:

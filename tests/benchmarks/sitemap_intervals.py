@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from sitemap_harvest import read
-from sitemap_harvest.frontier.intervals import CEILING_DAYS, ChangeHistory, Floats, allocate, intervals, observed, rates
+from sitemap_harvest.frontier.intervals import ChangeHistory, Floats, allocate, ceiling_for, intervals, observed, rates
 from sitemap_harvest.snapshots.sitemap_intervals import MOST_SHARES, REQUESTS_PER_SHARE
 from tests.benchmarks.intervals import bursty, poisson
 
@@ -70,7 +70,7 @@ def simulate(
     def until(sitemaps: Floats, at: Floats | float) -> Floats:
         return np.searchsorted(keys, sitemaps * days + np.clip(at, 0, days - 1e-9), side="right")
 
-    ceiling = max(CEILING_DAYS, 4 * number / budget)
+    ceiling = ceiling_for(number, budget)
     of_sites, of_sitemaps = [ChangeHistory()] * number, [ChangeHistory()] * int(first[-1])
     estimates, own_rates = (rates(np.zeros(size), np.zeros(size)) for size in (number, int(first[-1])))
     last, checked = np.full(number, -np.inf), np.full(int(first[-1]), -np.inf)

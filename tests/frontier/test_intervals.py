@@ -13,6 +13,7 @@ from sitemap_harvest.frontier.intervals import (
     Allocation,
     ChangeHistory,
     allocate,
+    ceiling_for,
     intervals,
     observed,
     rates,
@@ -107,6 +108,13 @@ def test_limits_may_differ_between_sites_and_a_floor_counts_more_than_a_ceiling(
     found = allocate(sites, 1.0, floor_days=floors, ceiling_days=30.0)
     days = intervals(sites, found.multiplier, floor_days=floors, ceiling_days=30.0)
     assert days == pytest.approx([1 / (1 - 1 / 3 - 1 / 60 - 1 / 30), 3.0, 60.0, 30.0])
+
+
+@pytest.mark.parametrize(("budget", "ceiling"), [(1000.0, 30.0), (30.0, 30.0), (20.0, 40.0), (0.5, 1600.0)])
+def test_the_ceiling_needs_at_most_an_eighth_of_a_small_budget(budget, ceiling):
+    assert ceiling_for(100, budget) == ceiling
+    if ceiling > CEILING_DAYS:
+        assert 100 / ceiling == budget / 8
 
 
 @given(RATES, BUDGETS)

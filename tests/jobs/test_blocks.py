@@ -130,7 +130,7 @@ def test_a_site_in_blocks_needs_no_services(giant, alone, tmp_path):
 def test_what_is_killed_while_blocks_run_loses_nothing(giant, alone, what, address, sql, tmp_path):
     """The blocks of a killed worker are begun again; the last job reads what a killed process has not read."""
     store = tmp_path / "store"
-    options = ("--queue", address, "--concurrency", 2, "--lease", 5)
+    options = ("--queue", address, "--concurrency", 2, "--lease", 15)
     harvest("jobs", "submit", giant.site, "--blocks", 4, "--store", store, "--queue", address)
     giant.hangs = True
     with worker(tmp_path / "first.log", *options) as first, worker(tmp_path / "other.log", *options) as other:

@@ -167,10 +167,10 @@ def test_a_process_that_continues_after_its_lease_does_nothing_more(tmp_path):
 
 
 def test_a_process_goes_on_after_a_suspension_if_its_lease_was_renewed(tmp_path):
-    with program(["waits_for", tmp_path / "pid", tmp_path / "file"], lease=4) as process:
+    with program(["waits_for", tmp_path / "pid", tmp_path / "file"], lease=10) as process:
         pid = pid_in(tmp_path / "pid")
         os.kill(pid, signal.SIGSTOP)
-        time.sleep(4)
+        time.sleep(10)
         os.kill(pid, signal.SIGCONT)
         (tmp_path / "file").touch()
         assert outcomes(process) == [["result", "it is there"]]

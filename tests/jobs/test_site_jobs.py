@@ -362,7 +362,7 @@ def test_a_budget_without_sites_to_crawl(queue, sql, worker):
     assert sql("SELECT multiplier FROM sitemap_harvest_plans") == [(0.0,)]
 
 
-@pytest.mark.parametrize(("sites", "ceiling"), [(20, 30), (900, 360)])
+@pytest.mark.parametrize(("sites", "ceiling"), [(20, 30), (900, 720)])
 def test_a_small_budget_lengthens_the_longest_interval(queue, sql, worker, sites, ceiling):
     queue.submit(AUTO, pairs(*names("s", sites)))
     worker.wait(worker.sites.balance())
