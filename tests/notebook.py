@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-_CELL_SECONDS = 120
 _TERMINAL = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -45,7 +46,7 @@ def notebook(folder: Path, environment: Mapping[str, str]) -> Iterator[Notebook]
     """Yield a notebook in *folder*, with a kernel of its own; skip the test where Jupyter is not installed."""
     pytest.importorskip("ipykernel")
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat.v4")
-    client = nbclient.NotebookClient(nbformat.new_notebook(), timeout=_CELL_SECONDS, kernel_name="python3")
+    client = nbclient.NotebookClient(nbformat.new_notebook(), timeout=PATIENCE_SECONDS, kernel_name="python3")
     with client.setup_kernel(cwd=str(folder), env=dict(environment)):
         yield Notebook(client)
 

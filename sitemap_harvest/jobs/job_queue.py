@@ -322,7 +322,7 @@ gone AS (
 SELECT procrastinate_cancel_job_v1(job, true, true) FROM gone WHERE job IS NOT NULL
 """
 _VALUES = {"queue": QUEUE, "tasks": [CRAWL, CRAWL_BLOCK], "lease": LEASE, "slowest": _SLOWEST}
-_STATES = """
+_WITH_STATES = """
 WITH silent AS (
     SELECT now() - coalesce(max(lease), %(lease)s) * interval '1 second' AS since FROM sitemap_harvest_version
 ),
@@ -344,7 +344,7 @@ states AS (
     FROM sitemap_harvest_sites AS sites LEFT JOIN jobs ON jobs.site = sites.id
 )
 """
-_STATUS = f"""{_STATES}
+_STATUS = f"""{_WITH_STATES}
 SELECT
     now() AS at,
     count(site) AS sites,
@@ -363,8 +363,8 @@ SELECT
     (SELECT count(*) FROM sitemap_harvest_parts WHERE reason IS NOT NULL) AS parts_failed
 FROM silent LEFT JOIN states ON true
 """  # noqa: S608 - of constants
-_SITES = f'{_STATES} SELECT site, state, due_at, result, reason FROM states ORDER BY site COLLATE "C", store'  # noqa: S608 - the same
-_FAILED_SITES = f"""{_STATES}
+_SITES = f'{_WITH_STATES} SELECT site, state, due_at, result, reason FROM states ORDER BY site COLLATE "C", store'  # noqa: S608 - the same
+_FAILED_SITES = f"""{_WITH_STATES}
 SELECT site, state, due_at, result, reason FROM states WHERE failures > 0 ORDER BY result, site COLLATE "C", store
 """  # noqa: S608 - the same
 _SLOWEST_SITES = """

@@ -10,6 +10,7 @@ import pytest
 
 from tests.forked_program import scrapy_program
 from tests.site import urlset
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,9 @@ def closed(*arguments: str, cwd: Path, also_errors: bool = False) -> subprocess.
     os.close(reader)
     command, errors = [scrapy_program(), "harvest", *arguments], subprocess.STDOUT if also_errors else subprocess.PIPE
     try:
-        return subprocess.run(command, cwd=cwd, stdout=writer, stderr=errors, text=True, timeout=120, check=False)
+        return subprocess.run(
+            command, cwd=cwd, stdout=writer, stderr=errors, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
     finally:
         os.close(writer)
 
@@ -79,7 +82,7 @@ def test_a_full_disk_is_an_error_in_one_line(command: str, folder: Path) -> None
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
         words = [scrapy_program(), "harvest", *command.split()]
         run = subprocess.run(
-            words, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+            words, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_SECONDS, check=False
         )
     message = f"scrapy harvest {command.split(maxsplit=1)[0]}: standard output: No space left on device\n"
     assert (run.returncode, run.stderr) == (2, message)

@@ -14,6 +14,7 @@ import pytest
 from sitemap_harvest.cli.main import main
 from tests import forked
 from tests.site import urlset
+from tests.waiting import PATIENCE_SECONDS
 
 MODULE = [sys.executable, "-m", "sitemap_harvest"]
 PROJECT = {
@@ -38,7 +39,9 @@ def project(folder):
 
 
 def run(*arguments, cwd, program=MODULE):
-    done = subprocess.run([*program, *arguments], cwd=cwd, check=False, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [*program, *arguments], cwd=cwd, check=False, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
     assert "Traceback" not in done.stderr
     return done
 

@@ -15,6 +15,7 @@ from sitemap_harvest.cli import output, query
 from tests.cli.storing import command, made
 from tests.cli.test_output import Terminal
 from tests.snapshots.store.making import SITE, locs
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +67,7 @@ def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     """Run *command*, in which QUERY means a query with a million rows."""
     query = f"{sys.executable} -m scrapy harvest query --store s 'select i from range(1000000) as r(i)'"
     bash = ["bash", "-c", command.replace("QUERY", query)]
-    return subprocess.run(bash, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(bash, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
 
 def test_a_pipe_that_is_closed_early_ends_the_query_quietly(folder: Path) -> None:

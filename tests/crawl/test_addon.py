@@ -15,6 +15,7 @@ from sitemap_harvest.integration import default_settings as defaults
 from tests import forked
 from tests.crawl.crawling import lines
 from tests.site import robots, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 OWN_SPIDER = """
 import scrapy
@@ -62,7 +63,7 @@ TWO_LINES = (
 def run_installed(project, *arguments):
     """Run ``scrapy`` in a process that begins with nothing imported, as a user does."""
     command = [sys.executable, "-m", "scrapy", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=project, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=project, timeout=PATIENCE_SECONDS)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

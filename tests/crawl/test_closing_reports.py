@@ -386,7 +386,7 @@ def test_completeness_is_unknown_with_the_feed_exporter_of_scrapy(serve, close):
 def test_on_standard_output_it_is_the_last_line(more, count, tmp_path):
     (tmp_path / "s.xml").write_text(urlset("https://a.example/1"))
     command = [sys.executable, "-m", "scrapy", "harvest", "crawl", "s.xml", "-s", "SITEMAP_HARVEST_CLOSING=-", *more]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, timeout=PATIENCE_SECONDS)
     *urls, record = run.stdout.splitlines()
     assert [json.loads(row)["loc"] for row in urls] == ["https://a.example/1"][:count]
     assert normal(record + "\n")["verdict"] == "whole"

@@ -437,7 +437,7 @@ def test_compressed_documents_that_arrive_together_are_read_a_few_at_a_time(tmp_
     together = Barrier(sites)
 
     def answer() -> Iterator[bytes]:
-        together.wait(timeout=60)
+        together.wait(timeout=PATIENCE_SECONDS)
         yield from plain(body)()
 
     answers = {"/robots.txt": plain(b"Sitemap: /sitemap.xml.gz"), "/sitemap.xml.gz": answer}

@@ -26,6 +26,7 @@ from sitemap_harvest.scrapyd_ping import PingConfig, PingError, ping_target
 from tests import forked
 from tests.cli.test_crawl import on_terminal
 from tests.site import Page, Site, index, moved, robots
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,7 +117,7 @@ class Doors:
 
     def scrapy(self, *arguments: str) -> str:
         environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "sitemap_harvest.settings"}
-        done = forked.scrapy(*arguments, cwd=self.folder, environment=environment, timeout=120)
+        done = forked.scrapy(*arguments, cwd=self.folder, environment=environment, timeout=PATIENCE_SECONDS)
         return done.stdout + done.stderr
 
     def make_files(self) -> None:

@@ -12,11 +12,10 @@ import pytest
 from tests.crawl.crawling import HERE
 from tests.crawl.idioms import DIFFERENCES, IDIOMS, PAGES, pages_of
 from tests.site import Page, Site
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_TIMEOUT_SECONDS = 240  # for all of them, which take 10 on an idle machine
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
         }
         for process in started.values():
             try:
-                said, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
+                said, _ = process.communicate(timeout=PATIENCE_SECONDS)
             finally:
                 process.kill()
             assert process.returncode == 0, said

@@ -17,6 +17,7 @@ from sitemap_harvest.errors import DatabaseError
 from tests.databases.reading import run_query
 from tests.databases.test_store_export import connected, export, queried, tables
 from tests.snapshots.store.making import Making, locs
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from sitemap_harvest.snapshots.store import Store
@@ -92,7 +93,7 @@ def _site(row: str) -> str:
 def test_a_killed_export_leaves_each_site_whole(any_uri: str, making: Making, moment: int) -> None:
     before = tables(any_uri)
     command = [sys.executable, "-c", KILLED, any_uri, str(making.store.folder), str(moment)]
-    done = subprocess.run(command, cwd=ROOT, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, check=False, timeout=PATIENCE_SECONDS)
     assert done.returncode == -signal.SIGKILL
     if not any_uri.startswith("delta"):  # whose tables have a commit each
         assert_each_site_is_whole(any_uri, making.store, before)
@@ -103,7 +104,7 @@ def test_a_killed_export_leaves_each_site_whole(any_uri: str, making: Making, mo
 @pytest.mark.parametrize("moment", [0, 2, 5, 8])
 def test_a_first_export_that_is_killed_continues(any_uri: str, new: Making, moment: int) -> None:
     command = [sys.executable, "-c", KILLED, any_uri, str(new.store.folder), str(moment)]
-    done = subprocess.run(command, cwd=ROOT, check=False, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, check=False, timeout=PATIENCE_SECONDS)
     assert done.returncode == -signal.SIGKILL
     export(any_uri, new.store)
     assert tables(any_uri) == queried(new.store)
@@ -142,7 +143,7 @@ def test_of_two_exports_at_once_one_waits_or_is_refused(
         done.check()
         list(done.export(making.store.iter_histories()))
     (other,) = others
-    _, told = other.communicate(timeout=120)
+    _, told = other.communicate(timeout=PATIENCE_SECONDS)
     assert done.counts.sites == len(SITES)
     if other.returncode:
         assert any_uri.startswith(("duckdb", "delta"))

@@ -19,14 +19,13 @@ from filelock import FileLock
 
 from tests.docs.howtos import Does, errors, lacks
 from tests.notebook import as_text, notebook
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.docs.howtos import Page, Step
     from tests.notebook import Notebook
 
-_BLOCK_SECONDS = 120
 _INSTALL_SECONDS = 900  # a page that makes an environment waits for a package index
-_LISTEN_SECONDS = 60
 _PORT_SECONDS = 600  # another page may use the same port
 _END_SECONDS = 10
 _SHOWN_CHARS = 6_000
@@ -87,7 +86,7 @@ class Shell:
         """Start *commands* and return the file with their output."""
         script, output = self._write(commands)
         self._say(f'{{ . "{script}"; }} </dev/null >"{output}" 2>&1 200>&- & echo 0 >&200\n')
-        self._code(_BLOCK_SECONDS)
+        self._code(PATIENCE_SECONDS)
         return output
 
     def _write(self, commands: str) -> tuple[Path, Path]:
@@ -119,7 +118,7 @@ class Shell:
 
 def follow(page: Page, folder: Path, environment: dict[str, str]) -> None:
     """Follow *page* in *folder*; raise :class:`PageFailedError` with the block that does something else."""
-    limit = _INSTALL_SECONDS if page.makes_an_environment else _BLOCK_SECONDS
+    limit = _INSTALL_SECONDS if page.makes_an_environment else PATIENCE_SECONDS
     with ExitStack() as until_the_end, Shell(folder, environment) as shell:
         printed, started, cells = "", None, None
         for step, then in zip(page.steps, (*page.steps[1:], None), strict=True):
@@ -170,7 +169,7 @@ def _write(shell: Shell, step: Step) -> None:
     code, printed = shell.run(
         f"mkdir -p \"$(dirname '{step.value}')\"\n"
         f"cat {arrow}'{step.value}' <<'END OF THE BLOCK'\n{body}END OF THE BLOCK\n",
-        seconds=_BLOCK_SECONDS,
+        seconds=PATIENCE_SECONDS,
     )
     if code != 0:
         raise _failed(step, f"it cannot be written to {step.value}", printed)
@@ -183,16 +182,16 @@ def _start(shell: Shell, step: Step, until_the_end: ExitStack) -> Path:
         if _listens(port):
             raise _failed(step, f"something else listens at port {port} already", "")
     output = shell.start(step.body)
-    until = time.monotonic() + _LISTEN_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while port and not _listens(port):
         if time.monotonic() > until:
-            raise _failed(step, f"nothing listens at port {port} after {_LISTEN_SECONDS} seconds", output.read_text())
+            raise _failed(step, f"nothing listens at port {port} after {PATIENCE_SECONDS} seconds", output.read_text())
         time.sleep(0.1)
     return output
 
 
 def _compare(step: Step, started: Path | None, printed: str) -> None:
-    until = time.monotonic() + (_LISTEN_SECONDS if started else 0)  # a server may print a little later
+    until = time.monotonic() + (PATIENCE_SECONDS if started else 0)  # a server may print a little later
     while (missing := lacks(step, started.read_text("utf-8", "replace") if started else printed)) is not None:
         if time.monotonic() >= until:
             text = started.read_text("utf-8", "replace") if started else printed

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from tests import forked
 from tests.services import programs
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.docs.howtos import Page
@@ -78,7 +79,7 @@ def build_wheel(folder: Path) -> Path:
     """Return *folder* with a wheel of this checkout."""
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)],
-        check=True, capture_output=True, timeout=300,
+        check=True, capture_output=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     return folder
 

@@ -93,7 +93,7 @@ def test_pages_that_are_right_pass(tmp_path, blocks):
 
 
 def test_a_block_that_takes_too_long_is_ended_with_all_its_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(following, "_BLOCK_SECONDS", 0.5)
+    monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.5)
     began = time.monotonic()
     with pytest.raises(PageFailedError, match=r"it has not ended after 0\.5 seconds"):
         go(tmp_path, shell("sleep 600 & echo $! >pid; sleep 600"))

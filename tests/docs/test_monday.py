@@ -16,6 +16,7 @@ from tests.docs.howtos import Does, read_page
 from tests.docs.places import ROOT
 from tests.forked_program import scrapy_program
 from tests.services.programs import systemd_analyze
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from email.message import EmailMessage
@@ -84,7 +85,7 @@ def test_the_units_are_valid_for_systemd(tmp_path: Path) -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert (run.returncode, run.stderr) == (0, "")
 

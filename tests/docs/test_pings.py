@@ -15,6 +15,7 @@ from tests.docs.howtos import Does, read_page
 from tests.services.programs import systemd_analyze
 from tests.services.scrapyd import running
 from tests.site import Site, robots, urlset
+from tests.waiting import PATIENCE_SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = (DOCS / "reference/ping.md").read_text("utf-8")
@@ -62,7 +63,8 @@ def test_the_units_are_valid_for_systemd(tmp_path):
         (tmp_path / name).write_text(body.replace("/srv/harvest/recrawl", "/bin/true"), "utf-8")
     run = subprocess.run(
         [program, "verify", "--man=no", "--recursive-errors=no", *(tmp_path / name for name in units)],
-        capture_output=True, text=True, timeout=60, check=False, env={"SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
+        env={"SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
     )  # fmt: skip
     assert (run.returncode, run.stderr) == (0, "")
 
@@ -98,7 +100,7 @@ def test_the_loop_for_scrapyd_schedules_a_job_for_each_site(tmp_path):
             loop = loop.replace(before, after)
         run = subprocess.run(
             ["bash", "-eo", "pipefail", "-c", loop],
-            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+            cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
             env={"PATH": "/usr/bin:/bin", "no_proxy": "*"},
         )  # fmt: skip
         assert (run.returncode, run.stderr, run.stdout.count('"status": "ok"')) == (0, "", 2)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.documents import HERE, SITEMAPS
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,9 @@ def test_bombs_are_reported_with_bounded_memory_and_earlier_entries_are_read(
     body: Callable[[], bytes], code: str
 ) -> None:
     # In a separate process whose peak is that of this one reading, including the body and all imports.
-    run = subprocess.run([sys.executable, "-c", READ], input=body(), capture_output=True, check=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", READ], input=body(), capture_output=True, check=True, timeout=PATIENCE_SECONDS
+    )
     locs, codes, complete, peak = json.loads(run.stdout)
     assert locs == ([] if code == "unpack/too-deep" else [A])
     assert code in codes

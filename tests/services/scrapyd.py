@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 PROJECT = "harvest"
 USER, PASSWORD = "operator", "a-secret-word"
-_JOB_SECONDS = 180  # a machine may be busy
 _LOOK_SECONDS = 0.1
 _OPENER = build_opener(ProxyHandler({}))  # an http_proxy of the machine is not meant for loopback
 _SETTINGS = """\
@@ -128,7 +127,7 @@ class Scrapyd:
         state: str | None = self.get("status", job=job)["currstate"]
         return state
 
-    def finished(self, *jobs: str, patience: float = _JOB_SECONDS) -> None:
+    def finished(self, *jobs: str, patience: float = PATIENCE_SECONDS) -> None:
         """Wait until *jobs* are finished."""
         until = time.monotonic() + patience
         for job in jobs:
@@ -157,7 +156,7 @@ class Scrapyd:
             env=self.environment,
             text=True,
             capture_output=True,
-            timeout=120,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
 
