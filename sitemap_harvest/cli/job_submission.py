@@ -60,7 +60,7 @@ def prepared(opts: Namespace, store: str) -> Callable[[JobQueue], RunOutcome]:
         done = queue.submit(plan, ((one.root, lock_of(one.root)) for one in config.candidates), priority=priority)
         again = f", {done.known:,} of them again" if done.known else ""
         output.tell(f"{counted(done.new + done.known, 'site')} submitted{again}; jobs work crawls them")
-        return RunOutcome.WHOLE
+        return RunOutcome.PARTLY_FAILED if config.no_sites else RunOutcome.WHOLE
 
     return act
 

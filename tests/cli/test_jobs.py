@@ -253,6 +253,11 @@ def test_one_machine_without_services(here: Path) -> None:
         a, b, c = network.sites
         missing = f"{a.rpartition('.')[0]}.250:1"  # nothing listens there
         assert told("submit", a, b, c, missing, cwd=here) == ["4 sites submitted; jobs work crawls them"]
+        (here / "typo.txt").write_text(f"{a}\n{b}\n{c}\nnot a site\n")
+        assert told("submit", "typo.txt", cwd=here, code=4) == [
+            "typo.txt, line 4: 'not a site' is not a site",
+            "3 sites submitted, 3 of them again; jobs work crawls them",
+        ]
         assert told("submit", a, "--priority", "-5", cwd=here) == [
             "1 site submitted, 1 of them again; jobs work crawls them"
         ]
