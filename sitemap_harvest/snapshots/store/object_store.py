@@ -74,10 +74,7 @@ class Bucket:
                     return StoredObject(answer["Body"].read(), answer["ETag"])
                 except self._client.exceptions.NoSuchKey:
                     break
-                except (
-                    HTTPClientError,
-                    IncompleteReadError,
-                ):  # botocore does not repeat these
+                except (HTTPClientError, IncompleteReadError):  # botocore does not repeat these
                     if attempt == _MOST_ATTEMPTS:
                         raise
         return None
