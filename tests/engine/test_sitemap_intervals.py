@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -102,10 +103,22 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Crawls:
     return Crawls(tmp_path, monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store after crawls that have shown how often the sitemaps of the site change."""
+    folder = tmp_path_factory.mktemp("learned")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        Crawls(folder, monkeypatch).learn()
+    return folder
+
+
 @pytest.fixture
-def known(site: Crawls) -> Crawls:
-    """Return the site after crawls that have shown how often its sitemaps change."""
-    site.learn()
+def known(site: Crawls, learned: Path, tmp_path: Path) -> Crawls:
+    """Return the site after these crawls."""
+    shutil.copytree(learned, tmp_path, dirs_exist_ok=True)
+    for _ in range(QUIET):
+        site.publish()
+        site.day += 1
     return site
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,10 +22,17 @@ BEGUN = "https://begun.example"
 ALL = len(SITES) + 2  # with one that has a single run, and one whose first run has not ended
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "s"
+    fill(str(path))
+    return path
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> str:
-    fill(str(tmp_path / "s"))
-    return str(tmp_path / "s")
+def path(filled: Path, tmp_path: Path) -> str:
+    """Return the path of a store that the test may change."""
+    return str(shutil.copytree(filled, tmp_path / "s"))
 
 
 def part(path: str, number: int = 0, parts: int = 1) -> Part:

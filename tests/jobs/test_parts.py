@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -202,9 +203,8 @@ def test_an_interrupted_part_leaves_the_complete_file(
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_damaged_site_is_listed_and_has_no_rows(tmp_path: Path, table: str) -> None:
-    path = str(tmp_path / "s")
-    fill(path)
+def test_a_damaged_site_is_listed_and_has_no_rows(store: str, tmp_path: Path, table: str) -> None:
+    path = str(shutil.copytree(store, tmp_path / "s"))
     expected = alone(table, path)
     unnamed, unlisted, cut = (Path(open_store(path).history(SITES[number]).folder.path) for number in (4, 1, 3))
     (unnamed / "site.json").write_bytes(b"{}")
@@ -261,8 +261,13 @@ class RefusingBucket(MemoryBucket):
         return super().get(key)
 
 
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("reads", [0, 3, len(SITES) + 5, len(SITES) + 7, len(SITES) + 8])
+@pytest.mark.parametrize(
+    ("table", "reads"),
+    [
+        pytest.param(table, reads, marks=[pytest.mark.thorough] if table == "findings" and reads else [])
+        for table, reads in product(TABLES, [0, 3, len(SITES) + 5, len(SITES) + 7, len(SITES) + 8])
+    ],
+)
 def test_a_store_that_refuses_for_a_minute_loses_nothing(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, reads: int
 ) -> None:
