@@ -144,9 +144,9 @@ class JobQueue:
 
     def retry(self, store: str, sites: Collection[str] | None) -> int:
         """Let *sites* whose last crawl has failed be crawled now; return how many there were."""
-        change = "SET due_at = now(), turn_at = now(), failures = 0, given_up = false, paused = false"
+        change = "SET due_at = now(), turn_at = now(), failures = '{}', given_up = false, paused = false"
         with self._transaction() as cursor:
-            return self._update(cursor, change, "failures > 0 AND job IS NULL", store, sites)
+            return self._update(cursor, change, "failures <> '{}' AND job IS NULL", store, sites)
 
     def cancel(self, store: str, sites: Collection[str] | None) -> int:
         """Remove *sites* from the queue, and abort those of their crawls that are running; return their number."""
@@ -173,7 +173,9 @@ class JobQueue:
         with self._transaction() as cursor:
             cursor.execute(_STATUS, _VALUES)
             counts = _only(cursor)
-            cursor.execute("SELECT result, count(*) AS sites FROM sitemap_harvest_sites WHERE failures > 0 GROUP BY 1")
+            cursor.execute(
+                "SELECT result, count(*) AS sites FROM sitemap_harvest_sites WHERE failures <> '{}' GROUP BY 1"
+            )
             failures = {row["result"]: row["sites"] for row in cursor.fetchall()}
             cursor.execute(_SLOWEST_SITES, _VALUES)
             slowest = [SlowSite(site=row["site"], seconds=row["seconds"]) for row in cursor.fetchall()]
@@ -268,7 +270,7 @@ WITH put AS (
     FROM submitted ORDER BY nth
     ON CONFLICT (store, site) DO UPDATE SET
         plan = excluded.plan, lock = excluded.lock, priority = excluded.priority, due_at = excluded.due_at,
-        turn_at = excluded.turn_at, failures = 0, given_up = false, paused = false, split = NULL
+        turn_at = excluded.turn_at, failures = '{}', given_up = false, paused = false, split = NULL
     RETURNING xmax = 0 AS is_new
 )
 SELECT count(*) FILTER (WHERE is_new) AS new, count(*) FILTER (WHERE NOT is_new) AS known FROM put
@@ -365,7 +367,7 @@ FROM silent LEFT JOIN states ON true
 """  # noqa: S608 - of constants
 _SITES = f'{_WITH_STATES} SELECT site, state, due_at, result, reason FROM states ORDER BY site COLLATE "C", store'  # noqa: S608 - the same
 _FAILED_SITES = f"""{_WITH_STATES}
-SELECT site, state, due_at, result, reason FROM states WHERE failures > 0 ORDER BY result, site COLLATE "C", store
+SELECT site, state, due_at, result, reason FROM states WHERE failures <> '{{}}' ORDER BY result, site COLLATE "C", store
 """  # noqa: S608 - the same
 _SLOWEST_SITES = """
 SELECT site, seconds FROM sitemap_harvest_sites WHERE seconds IS NOT NULL ORDER BY seconds DESC, site LIMIT %(slowest)s

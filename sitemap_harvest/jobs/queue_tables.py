@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-VERSION = 3
+VERSION = 4
 """The version of ``schema.sql``. Whoever changes a table there counts it up, and adds the statements that change the
 tables of the version before to :data:`MIGRATIONS`."""
 MIGRATIONS: Mapping[int, LiteralString] = {
@@ -23,6 +23,13 @@ MIGRATIONS: Mapping[int, LiteralString] = {
         ALTER TABLE sitemap_harvest_sites ADD COLUMN IF NOT EXISTS split jsonb;
     """,
     3: "ALTER TABLE IF EXISTS sitemap_harvest_version ADD COLUMN IF NOT EXISTS lease double precision",
+    4: """
+        ALTER TABLE sitemap_harvest_sites ALTER failures DROP DEFAULT;
+        ALTER TABLE sitemap_harvest_sites ALTER failures TYPE jsonb
+            USING CASE WHEN failures = 0 THEN '{}' ELSE jsonb_build_object(coalesce(result, ''), failures) END;
+        ALTER TABLE sitemap_harvest_sites ALTER failures SET DEFAULT '{}';
+        ALTER TABLE sitemap_harvest_parts DROP COLUMN failures;
+    """,
 }
 """By version, the statements that make its tables out of those of the version before; each from 2 on."""
 _LOCK = 7_210_334_905  # an arbitrary number, for processes that create the tables at the same moment

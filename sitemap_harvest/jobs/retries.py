@@ -55,7 +55,7 @@ class Backoff:
     """Number of retries after the first attempt."""
 
     def after(self, failures: int, spread: float) -> timedelta | None:
-        """Return how long to wait after that many *failures* in a row; ``None``: there is no further retry.
+        """Return how long to wait after that many *failures* of one kind; ``None``: there is no further retry.
 
         *spread*: from 0 to 1, different for each site; it adds up to a quarter, so that sites that failed together
         are not all tried at the same moment.

@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS sitemap_harvest_sites (
     result text,                    -- of the site, or the kind of the failure
     reason text,
     run text,                       -- the stored run; NULL: none
-    failures integer NOT NULL DEFAULT 0,    -- in a row
+    failures jsonb NOT NULL DEFAULT '{}',   -- by kind, since the last crawl that has not failed
     given_up boolean NOT NULL DEFAULT false,
     -- Of all crawls:
     crawls integer NOT NULL DEFAULT 0,
@@ -64,7 +64,6 @@ CREATE TABLE IF NOT EXISTS sitemap_harvest_parts (
     request text NOT NULL,          -- of one command: the jobs that it waits for
     part jsonb NOT NULL,
     job bigint,                     -- in procrastinate_jobs; NULL: it has ended
-    failures integer NOT NULL DEFAULT 0,
     result jsonb,                   -- the counts, or NULL
     reason text                     -- why it failed; NULL: it did not
 );

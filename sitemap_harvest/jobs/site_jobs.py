@@ -100,11 +100,14 @@ _RECORD = f"""{ENDED}
 UPDATE sitemap_harvest_sites AS sites SET
     job = NULL, split = NULL, ended_at = now(), seconds = %(seconds)s, result = %(result)s, reason = %(reason)s,
     run = coalesce(%(run)s, sites.run), crawls = sites.crawls + 1,
-    failures = CASE WHEN %(has_failed)s THEN sites.failures + 1 ELSE 0 END,
+    failures = CASE
+        WHEN %(kind)s::text IS NULL THEN '{{}}'
+        ELSE sites.failures || jsonb_build_object(%(kind)s::text, coalesce((sites.failures->>%(kind)s)::int, 0) + 1)
+    END,
     crawl = CASE  -- a retry looks for the run that this job may have stored, unless that is known
         WHEN %(retry_in)s::interval IS NULL OR %(run)s::text IS NOT NULL THEN gen_random_uuid() ELSE sites.crawl
     END,
-    given_up = %(has_failed)s AND %(retry_in)s::interval IS NULL,
+    given_up = %(kind)s::text IS NOT NULL AND %(retry_in)s::interval IS NULL,
     (due_at, turn_at) = (
         SELECT at, at FROM (SELECT CASE
             WHEN sites.due_at IS DISTINCT FROM %(due_at)s THEN sites.due_at  -- it was submitted again meanwhile
@@ -194,13 +197,13 @@ class SiteJobs:
         """
         retry_in = None
         if result.failure is not None:
-            retry_in = BACKOFFS[result.failure].after(row["failures"] + 1, spread=site % 16 / 16)
+            retry_in = BACKOFFS[result.failure].after(row["failures"].get(result.failure, 0) + 1, spread=site % 16 / 16)
         history = ChangeHistory(row["changes"], row["days"])
         if result.has_changed is not None and row["days_since_last"] is not None:
             history = observed(history, days_since_last=row["days_since_last"], changed=result.has_changed)
         values = {
             "seconds": result.seconds, "result": result.result, "reason": result.reason, "run": result.run,
-            "has_failed": result.failure is not None, "retry_in": retry_in, "is_complete": result.is_complete,
+            "kind": result.failure, "retry_in": retry_in, "is_complete": result.is_complete,
             "changes": history.changes, "days": history.days, "site": site, "due_at": row["due_at"],
             "days_to_next": _days_to_next(history, row["multiplier"], row["ceiling_days"]),
         }  # fmt: skip

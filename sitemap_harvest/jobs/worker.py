@@ -193,10 +193,11 @@ class Worker:
     async def _result(self, job: Job, row: Mapping[str, Any]) -> CrawlResult:
         """Return the result of the crawl of the site of *row* in a process."""
         started, last = time.monotonic(), row["result"]
-        was_killed = row["failures"] > 0 and last in list(FailureKind) and FailureKind(last).leaves_checkpoints
+        has_failed = bool(row["failures"])
+        was_killed = has_failed and last in list(FailureKind) and FailureKind(last).leaves_checkpoints
         work = self._crawl_job(
             row,
-            is_repeated=job.attempts > 0 or row["failures"] > 0,
+            is_repeated=job.attempts > 0 or has_failed,
             may_resume=job.attempts > 0 or was_killed or row["was_split"],
             blocks=row["blocks"],
         )

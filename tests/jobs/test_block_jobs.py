@@ -184,7 +184,7 @@ def test_a_failed_crawl_is_tried_again_from_the_beginning(split, sql, worker):
     worker.finish(job)
     soon(sql)
     row = worker.load(next_job(worker))
-    assert (row["failures"], row["was_split"], row["blocks"]) == (1, False, 3)
+    assert (row["failures"], row["was_split"], row["blocks"]) == ({"store": 1}, False, 3)
 
 
 def test_the_status_counts_a_site_in_blocks_once(split, queue, sql, worker):

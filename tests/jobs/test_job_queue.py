@@ -35,10 +35,10 @@ def test_submitted_sites_are_due_one_a_second_for_each_lock(queue, sql):
     locks = [(A, "one"), (B, "two"), (C, "one"), (D, "one")]
     assert queue.submit(ONCE, locks, priority=3) == Submitted(new=4, known=0)
     assert sql(SITES) == [
-        (A, 3, 0.0, None, False, 0, False),
-        (B, 3, 0.0, None, False, 0, False),
-        (C, 3, 1.0, None, False, 0, False),
-        (D, 3, 2.0, None, False, 0, False),
+        (A, 3, 0.0, None, False, {}, False),
+        (B, 3, 0.0, None, False, {}, False),
+        (C, 3, 1.0, None, False, {}, False),
+        (D, 3, 2.0, None, False, {}, False),
     ]
     assert sql("SELECT count(*) FROM sitemap_harvest_sites WHERE due_at BETWEEN %s AND now()", before) == [(4,)]
     assert sql("SELECT store, arguments, every, budget, multiplier FROM sitemap_harvest_plans") == [
@@ -53,7 +53,7 @@ def test_known_sites_get_the_new_plan_and_are_due_again(queue, sql, worker):
     worker.crawl()
     queue.pause(STORE, [A])
     assert queue.submit(DAILY, pairs(B, A, C), priority=-1) == Submitted(new=1, known=2)
-    assert sql(SITES) == [(site, -1, 0.0, None, False, 0, False) for site in (A, B, C)]
+    assert sql(SITES) == [(site, -1, 0.0, None, False, {}, False) for site in (A, B, C)]
     assert sql("SELECT every, count(*) FROM sitemap_harvest_sites, sitemap_harvest_plans GROUP BY 1") == [
         (timedelta(days=1), 3)
     ]
@@ -113,10 +113,10 @@ def four(queue, worker):
 
 
 STATES = {
-    A: (A, 0, 0.0, "doing", False, 0, False),
-    B: (B, 0, 0.0, "todo", False, 0, False),
-    C: (C, 0, 0.0, None, False, 0, False),
-    D: (D, 0, None, None, False, 1, True),
+    A: (A, 0, 0.0, "doing", False, {}, False),
+    B: (B, 0, 0.0, "todo", False, {}, False),
+    C: (C, 0, 0.0, None, False, {}, False),
+    D: (D, 0, None, None, False, {"forbidden": 1}, True),
 }
 
 
@@ -138,7 +138,7 @@ def changed(site, **facts):
         ("pause", [B, "https://unknown.example"], 1, [STATES[A], changed(B, paused=True, job=None), STATES[C],
                                                       STATES[D]]),
         ("resume", None, 0, [*STATES.values()]),
-        ("retry", None, 1, [STATES[A], STATES[B], STATES[C], changed(D, delay=0.0, failures=0, given_up=False)]),
+        ("retry", None, 1, [STATES[A], STATES[B], STATES[C], changed(D, delay=0.0, failures={}, given_up=False)]),
         ("retry", [A, B, C], 0, [*STATES.values()]),
         ("cancel", [A, D], 2, [STATES[B], STATES[C]]),
         ("cancel", None, 4, []),
@@ -168,7 +168,7 @@ def test_a_crawl_that_runs_ends_as_usual_when_its_site_is_paused(queue, sql, fou
     queue.pause(STORE, [A])
     assert worker.record(four)
     worker.finish(four)
-    assert sql(SITES)[0] == (A, 0, None, None, True, 0, False)
+    assert sql(SITES)[0] == (A, 0, None, None, True, {}, False)
 
 
 def test_the_jobs_of_cancelled_sites_are_removed_or_aborted(queue, sql, four, worker):

@@ -63,15 +63,26 @@ def test_tables_of_older_versions_are_migrated_once_in_order(empty, monkeypatch,
     assert rows(empty, "SELECT two, three FROM sitemap_harvest_sites") == []
 
 
-def test_tables_without_blocks_are_migrated(empty):
+def test_tables_of_the_first_version_are_migrated(empty):
     opened(empty)
     with psycopg.connect(empty) as connection:
         connection.execute("ALTER TABLE sitemap_harvest_plans DROP COLUMN blocks")
         connection.execute("ALTER TABLE sitemap_harvest_sites DROP COLUMN split")
+        connection.execute("ALTER TABLE sitemap_harvest_parts ADD COLUMN failures integer")
+        connection.execute("ALTER TABLE sitemap_harvest_sites DROP COLUMN failures")
+        connection.execute("ALTER TABLE sitemap_harvest_sites ADD COLUMN failures integer NOT NULL DEFAULT 0")
+        connection.execute(
+            "INSERT INTO sitemap_harvest_plans (store, arguments) VALUES ('s', '{}'); "
+            "INSERT INTO sitemap_harvest_sites (store, site, plan, lock, result, failures) "
+            "SELECT 's', site, id, site, result, failures FROM sitemap_harvest_plans, "
+            "(VALUES ('a', 'store', 2), ('b', 'found', 0), ('c', NULL, 0)) AS sites (site, result, failures)"
+        )
         connection.execute("DROP TABLE sitemap_harvest_blocks, sitemap_harvest_version")
     with JobQueue.open(empty) as queue:
         queue.submit(Plan(store="s", arguments={}, blocks=2), [("https://a.example", "a")])
-    assert rows(empty, "SELECT blocks FROM sitemap_harvest_plans") == [(2,)]
+    assert rows(empty, "SELECT blocks FROM sitemap_harvest_plans ORDER BY id") == [(1,), (2,)]
+    found = rows(empty, "SELECT site, failures FROM sitemap_harvest_sites ORDER BY site")
+    assert found == [("a", {"store": 2}), ("b", {}), ("c", {}), ("https://a.example", {})]
 
 
 def test_a_migration_that_fails_changes_nothing(empty, monkeypatch):

@@ -9,6 +9,7 @@ from datetime import timedelta
 import numpy as np
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from sitemap_harvest.frontier.intervals import ChangeHistory, allocate, intervals, observed, rates
 from sitemap_harvest.jobs import site_jobs
@@ -52,7 +53,7 @@ def test_jobs_of_the_sites_that_are_due(queue, sql, worker):
     assert worker.fetch() is None
     row = worker.load(job)
     assert row == {
-        "name": name, "store": STORE, "site": A, "due_at": row["due_at"], "failures": 0, "result": None,
+        "name": name, "store": STORE, "site": A, "due_at": row["due_at"], "failures": {}, "result": None,
         "changes": 0.0, "days": 0.0,
         "days_since_last": None, "arguments": {"limit": "5"}, "budget": None, "multiplier": None,
         "ceiling_days": None, "blocks": 1, "was_split": False,
@@ -144,12 +145,13 @@ def test_sites_of_one_lock_are_crawled_one_after_the_other(queue, worker, new_wo
 def test_failed_crawls_are_retried_or_given_up(queue, sql, worker, kind, failures, minutes):
     sql("ALTER TABLE sitemap_harvest_sites ALTER id RESTART WITH 16")  # whose retries are not spread
     queue.submit(ONCE, pairs(A))
-    sql("UPDATE sitemap_harvest_sites SET failures = %s, run = 'earlier', crawls = 7", failures)
+    before = {"crashed": 9, "store": 9} | {kind: failures}  # those of other kinds do not count
+    sql("UPDATE sitemap_harvest_sites SET failures = %s, run = 'earlier', crawls = 7", Jsonb(before))
     worker.make_due()
     worker.crawl(failed(kind))
     assert sql(RECORDED) == [
         (None, minutes and timedelta(minutes=minutes), minutes and timedelta(minutes=minutes), 2.0, kind, "why",
-         "earlier", failures + 1, minutes is None, 8, None)
+         "earlier", before | {kind: failures + 1}, minutes is None, 8, None)
     ]  # fmt: skip
     assert sql("SELECT count(*) FROM procrastinate_jobs") == [(0,)]
 
@@ -201,9 +203,9 @@ def test_when_a_site_is_due_again(queue, sql, worker, plan, result, to_next, giv
     sql("UPDATE sitemap_harvest_sites SET due_at = now() - interval '2 days'")
     worker.make_due()
     worker.crawl(result)
-    has_failed = result.failure is not None
+    failures = {result.failure: 1} if result.failure else {}
     assert sql(RECORDED) == [
-        (None, to_next, to_next, result.seconds, result.result, result.reason, result.run, int(has_failed), given_up, 1,
+        (None, to_next, to_next, result.seconds, result.result, result.reason, result.run, failures, given_up, 1,
          ZERO if result.is_complete else None)
     ]  # fmt: skip
 
@@ -256,7 +258,7 @@ def test_a_result_is_recorded_once(queue, sql, worker):
     job = worker.fetch()
     row = worker.load(job)
     assert [worker.record(job, row=row), worker.record(job, failed(FailureKind.TIME), row)] == [True, False]
-    assert sql("SELECT result, crawls, failures FROM sitemap_harvest_sites") == [("ok", 1, 0)]
+    assert sql("SELECT result, crawls, failures FROM sitemap_harvest_sites") == [("ok", 1, {})]
 
 
 def test_sites_whose_job_was_removed_have_a_new_one(queue, sql, worker):
