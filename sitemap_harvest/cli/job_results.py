@@ -7,6 +7,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -105,6 +106,9 @@ def _parts(opts: Namespace, store: str, table: str) -> Sequence[Part]:
             message = f"--since {opts.since}: it must be {error.accepted}"
             raise ArgumentError("--since", opts.since, error.accepted, message=message) from error
     others = re.compile(rf"{table}-\d+-of-(?!{number:04}\.)\d+\.parquet")
+    if Path(folder).is_file():
+        message = f"--output {opts.output}: it is a file; give a folder, or s3://bucket/folder"
+        raise ArgumentError("--output", opts.output, "a folder", message=message)
     try:
         names = Folder.at(folder, what="output").names()
     except OSError as error:

@@ -86,8 +86,8 @@ def _check_targets(config: RunConfig) -> None:
     for candidate in config.candidates:
         if candidate.url.startswith("file:"):
             message = (
-                f"TARGET {candidate.url}: it lists no sites, and workers on other machines cannot read a local "
-                "sitemap: give a file with a site in each line, or the URL of the sitemap"
+                f"TARGET {candidate.url}: it lists no sites; give a file with a site in each line, or the URL of a "
+                "sitemap: workers on other machines cannot read a local one"
             )
             raise ArgumentError("TARGET", candidate.url, "a URL", message=message)
 

@@ -28,7 +28,7 @@ _COMMANDS = {
     "status": "show the state of the queue",
     "pause": "begin no crawls of the TARGETs, or of --all",
     "resume": "undo pause",
-    "retry": "crawl the TARGETs whose last crawl has failed, or --all of these, now",
+    "retry": "crawl the TARGETs whose last crawl has failed, or --all of these, now, unless paused",
     "cancel": "remove the TARGETs, or --all, from the queue; their snapshots remain",
     "diff": "write the changes of all sites in the store, as jobs",
     "audit": "write the findings in the snapshots of all sites, as jobs",
@@ -103,7 +103,8 @@ def add_options(parser: ActionParser) -> None:
     )
     work = parser.add_argument_group("work")
     work.add_argument("--concurrency", metavar="N", help="crawls at a time (default: the number of processors)")
-    work.add_argument("--until-idle", action="store_true", help="end when no job waits or runs, and no site is due")
+    work.add_argument("--until-idle", action="store_true", help="end when no job waits or runs, and no site is due: "
+                      "failed ones may be due later")  # fmt: skip
     work.add_argument("--time-limit", metavar="AGE", help="the longest time of a job (default: 1d)")
     work.add_argument("--memory-limit", metavar="MIB", help="the most memory of the process of a job (default: 2048)")
     work.add_argument("--lease", metavar="SECONDS", help="time without a sign of life after which other workers take "
@@ -197,17 +198,20 @@ def _store(opts: Namespace, settings: Settings) -> str | None:
 def _change(opts: Namespace, store: str) -> Callable[[JobQueue], RunOutcome]:
     """Return the function that pauses, resumes, retries or cancels sites."""
     command = opts.command_name
-    sites = None
+    sites, no_sites = None, list[str]()
     if opts.targets:
-        sites = [one.root for one in RunConfig.of(arguments_of(opts.targets, {}, prefers_sites=True)).candidates]
+        config = RunConfig.of(arguments_of(opts.targets, {}, prefers_sites=True))
+        sites, no_sites = [one.root for one in config.candidates], [reason for _, reason in config.no_sites]
 
     def act(queue: JobQueue) -> RunOutcome:
+        for reason in no_sites:
+            output.tell(reason)
         unknown = queue.unknown(store, sites or [])
         for site in unknown:
             output.tell(f"{site}: it was not submitted with the store {store}")
         changed = getattr(queue, command)(store, sites)
         done = {"pause": "paused", "resume": "resumed", "retry": "queued again", "cancel": "removed"}[command]
         output.tell(f"{counted(changed, 'site')} {done}")
-        return RunOutcome.PARTLY_FAILED if unknown else RunOutcome.WHOLE
+        return RunOutcome.PARTLY_FAILED if unknown or no_sites else RunOutcome.WHOLE
 
     return act

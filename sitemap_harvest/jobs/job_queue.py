@@ -17,6 +17,7 @@ from psycopg.rows import dict_row
 
 from sitemap_harvest.errors import DatabaseError
 from sitemap_harvest.jobs.queue_tables import create_tables
+from sitemap_harvest.jobs.retries import FailureKind
 from sitemap_harvest.jobs.status import QueueStatus, SiteStatus, SlowSite
 from sitemap_harvest.redact import without_login
 
@@ -143,10 +144,10 @@ class JobQueue:
             return self._update(cursor, "SET paused = false", "paused", store, sites)
 
     def retry(self, store: str, sites: Collection[str] | None) -> int:
-        """Let *sites* whose last crawl has failed be crawled now; return how many there were."""
-        change = "SET due_at = now(), turn_at = now(), failures = '{}', given_up = false, paused = false"
+        """Let *sites* whose last crawl has failed be crawled now, unless paused; return how many there were."""
+        change = "SET due_at = now(), turn_at = now(), failures = '{}', given_up = false"
         with self._transaction() as cursor:
-            return self._update(cursor, change, "failures <> '{}' AND job IS NULL", store, sites)
+            return self._update(cursor, change, f"{_HAS_FAILED} AND job IS NULL AND NOT paused", store, sites)
 
     def cancel(self, store: str, sites: Collection[str] | None) -> int:
         """Remove *sites* from the queue, and abort those of their crawls that are running; return their number."""
@@ -173,9 +174,7 @@ class JobQueue:
         with self._transaction() as cursor:
             cursor.execute(_STATUS, _VALUES)
             counts = _only(cursor)
-            cursor.execute(
-                "SELECT result, count(*) AS sites FROM sitemap_harvest_sites WHERE failures <> '{}' GROUP BY 1"
-            )
+            cursor.execute(_FAILURES, _VALUES)
             failures = {row["result"]: row["sites"] for row in cursor.fetchall()}
             cursor.execute(_SLOWEST_SITES, _VALUES)
             slowest = [SlowSite(site=row["site"], seconds=row["seconds"]) for row in cursor.fetchall()]
@@ -261,6 +260,7 @@ class JobQueue:
 
 
 _CHOSEN: LiteralString = "store = %(store)s AND (%(sites)s::text[] IS NULL OR site = ANY(%(sites)s))"
+_HAS_FAILED: LiteralString = "result = ANY(%(failures)s)"  # the last crawl
 _OF_CHOSEN: LiteralString = f"FROM sitemap_harvest_sites WHERE {_CHOSEN}"
 _SUBMIT = """
 WITH put AS (
@@ -323,7 +323,13 @@ gone AS (
 )
 SELECT procrastinate_cancel_job_v1(job, true, true) FROM gone WHERE job IS NOT NULL
 """
-_VALUES = {"queue": QUEUE, "tasks": [CRAWL, CRAWL_BLOCK], "lease": LEASE, "slowest": _SLOWEST}
+_VALUES = {
+    "queue": QUEUE,
+    "tasks": [CRAWL, CRAWL_BLOCK],
+    "lease": LEASE,
+    "slowest": _SLOWEST,
+    "failures": [*FailureKind],
+}
 _WITH_STATES = """
 WITH silent AS (
     SELECT now() - coalesce(max(lease), %(lease)s) * interval '1 second' AS since FROM sitemap_harvest_version
@@ -367,15 +373,16 @@ FROM silent LEFT JOIN states ON true
 """  # noqa: S608 - of constants
 _SITES = f'{_WITH_STATES} SELECT site, state, due_at, result, reason FROM states ORDER BY site COLLATE "C", store'  # noqa: S608 - the same
 _FAILED_SITES = f"""{_WITH_STATES}
-SELECT site, state, due_at, result, reason FROM states WHERE failures <> '{{}}' ORDER BY result, site COLLATE "C", store
+SELECT site, state, due_at, result, reason FROM states WHERE {_HAS_FAILED} ORDER BY result, site COLLATE "C", store
 """  # noqa: S608 - the same
+_FAILURES = f"SELECT result, count(*) AS sites FROM sitemap_harvest_sites WHERE {_HAS_FAILED} GROUP BY 1"  # noqa: S608 - the same
 _SLOWEST_SITES = """
 SELECT site, seconds FROM sitemap_harvest_sites WHERE seconds IS NOT NULL ORDER BY seconds DESC, site LIMIT %(slowest)s
 """
 
 
 def _chosen(store: str, sites: Collection[str] | None) -> dict[str, Any]:
-    return {"store": store, "sites": None if sites is None else list(sites)}
+    return {"store": store, "sites": None if sites is None else list(sites), "failures": [*FailureKind]}
 
 
 def _only(cursor: psycopg.Cursor[dict[str, Any]]) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class QueueStatus:
     failed: int
     """Sites that were given up: ``retry`` queues them again."""
     done: int
-    """Crawls that ended since they were submitted: a site may have several."""
+    """Crawls of these sites that ended since they were submitted: a site may have several."""
     last_minute: int
     """Sites whose last crawl ended in the last minute."""
     last_hour: int
@@ -190,7 +190,7 @@ def _metrics(status: QueueStatus) -> Iterator[Metric]:
     states = {name: getattr(status, name) for name in _STATES}
     yield _gauge("sites_by_state", "Sites by the state of their job.", states, "state")
     yield _gauge("stalled", "Running sites whose worker no longer renews its lease.", status.stalled)
-    yield CounterMetricFamily(f"{_PREFIX}done", "Crawls that ended.", value=status.done)
+    yield CounterMetricFamily(f"{_PREFIX}done", "Crawls of the submitted sites that ended.", value=status.done)
     if status.oldest_due is not None:
         help_ = "Time since when the site that waits longest is due."
         yield _gauge("oldest_due_timestamp_seconds", help_, status.oldest_due.timestamp())

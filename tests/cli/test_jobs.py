@@ -69,7 +69,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("work --store s a.example", "TARGET 'a.example': work takes no TARGET; leave it out"),
         ("export --store s a.example --output o", "TARGET 'a.example': export takes no TARGET; leave it out"),
         ("submit --store s none.txt", "TARGET 'none.txt': there is no such file"),
-        ("submit --store s urls.xml", "it lists no sites, and workers on other machines cannot read a local sitemap: "),
+        ("submit --store s urls.xml", "it lists no sites; give a file with a site in each line, or the URL of a"),
         (
             "submit --store s https://me:secret@a.example",
             "TARGET https://a.example: its user name would be stored in the queue; leave it out, and set SITEMAP_",
@@ -149,7 +149,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("diff --store old", "no output was given: add --output, a folder or s3://bucket/folder for the files"),
         ("diff --store old --output o --since x", "--since x: it must be a date, a timestamp or an age (2w, 7d, 36h)"),
         ("diff --store old --output o --parts 0", "--parts 0: it must be a whole number, 1 or more"),
-        ("diff --store old --output sites.txt", "--output sites.txt: it cannot be read: "),
+        ("diff --store old --output sites.txt", "--output sites.txt: it is a file; give a folder, or s3://bucket/folder"),
         ("audit --store none --output o", "no snapshot store exists there; a crawl makes one: sitemap-harvest crawl"),
         (
             "export --store old --output parts --parts 2",
@@ -263,6 +263,11 @@ def test_one_machine_without_services(here: Path) -> None:
         ]
         assert counts(here) == {"queued": 4}
         assert told("pause", b, cwd=here) == ["1 site paused"]
+        assert told("pause", "typo.txt", cwd=here, code=4) == [
+            "typo.txt, line 4: 'not a site' is not a site",
+            "2 sites paused",
+        ]
+        assert told("resume", a, c, cwd=here) == ["2 sites resumed"]
         assert told("pause", b, "x.example", cwd=here, code=4) == [
             f"https://x.example: it was not submitted with the store {here}/s",
             "0 sites paused",
@@ -282,6 +287,11 @@ def test_one_machine_without_services(here: Path) -> None:
         assert told("resume", "--all", cwd=here) == ["1 site resumed"]
         assert told("retry", "--all", cwd=here) == ["1 site queued again"]
         assert told("retry", a, cwd=here) == ["0 sites queued again"]
+        assert told("pause", missing, cwd=here) == ["1 site paused"]
+        assert told("retry", "--all", cwd=here) == ["0 sites queued again"]
+        (failed,) = harvest("status", "--failed", cwd=here).stdout.splitlines()
+        assert failed.startswith(f"{missing}: paused; last crawl: unreachable: ")
+        assert told("resume", missing, cwd=here) == ["1 site resumed"]
         log = harvest("work", "--until-idle", "--concurrency", "1", cwd=here).stderr
         assert f"{b}: found: 4 URLs in " in log
         assert f"{missing}: unreachable: " in log

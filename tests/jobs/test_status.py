@@ -156,7 +156,7 @@ def test_metrics_have_help_and_types() -> None:
         "# HELP sitemap_harvest_jobs_stalled Running sites whose worker no longer renews its lease.",
         "# TYPE sitemap_harvest_jobs_stalled gauge",
         "sitemap_harvest_jobs_stalled 2.0",
-        "# HELP sitemap_harvest_jobs_done_total Crawls that ended.",
+        "# HELP sitemap_harvest_jobs_done_total Crawls of the submitted sites that ended.",
         "# TYPE sitemap_harvest_jobs_done_total counter",
         "sitemap_harvest_jobs_done_total 1.234567e+06",
         "# HELP sitemap_harvest_jobs_oldest_due_timestamp_seconds Time since when the site that waits longest is due.",
