@@ -83,7 +83,10 @@ class SitemapIntervals:
         if not known.fresh_at <= self.now < due_at - tolerance:  # the clock may have been set back
             return None
         every = f"{from_change_to_change:.0f} days" if from_change_to_change >= 1.5 else "day"
-        return f"{_NOT_DUE}: it changes about every {every}, next request after {due_at:%Y-%m-%d}"
+        known_rate = (
+            f"it changes about every {every}" if known.url in self.histories else "its changes are not known yet"
+        )
+        return f"{_NOT_DUE}: {known_rate}, next request after {due_at:%Y-%m-%d %H:%M} UTC"
 
     def has_unchecked(self, known: Iterable[SitemapRecord], *, days: float) -> bool:
         """Return whether a sitemap was not due in the last crawl, and was last checked at least *days* ago.

@@ -140,7 +140,7 @@ def test_the_record_says_when_the_sitemap_is_requested_next(known: Crawls) -> No
     outcomes = {url: outcome for url, (outcome, _) in result.records.items()}
     assert outcomes == {TOP[0]: "unchanged", TOP[1]: "unchanged", NEWS: "read"} | dict.fromkeys(OLD, "skipped")
     assert {result.records[url][1] for url in OLD} == {
-        "not due yet: it changes about every 40 days, next request after 2026-11-26"
+        "not due yet: it changes about every 40 days, next request after 2026-11-26 03:00 UTC"
     }
     assert (result.sites, result.complete) == ({SITE: "found"}, set())
     assert known.listed == {"a1", "a2", "b1", "b2", "c1", "c2", *(f"n{number}" for number in range(QUIET + 1))}

@@ -70,14 +70,15 @@ def test_whether_a_sitemap_is_due(
 @pytest.mark.parametrize(
     ("history", "limits", "reason"),
     [
-        (QUIET, {}, "not due yet: it changes about every 40 days, next request after 2026-12-12"),
-        (BUSY, {"multiplier": 12.0}, "not due yet: it changes about every day, next request after 2026-12-12"),
+        (QUIET, {}, "it changes about every 40 days, next request after 2026-12-12 12:00 UTC"),
+        (BUSY, {"multiplier": 12.0}, "it changes about every day, next request after 2026-12-12 12:00 UTC"),
         (ChangeHistory(3.0, 9.0), {"multiplier": 5.0, "ceiling": 20.0},
-         "not due yet: it changes about every 2 days, next request after 2026-12-02"),
+         "it changes about every 2 days, next request after 2026-12-02 12:00 UTC"),
+        (None, {"multiplier": 12.0}, "its changes are not known yet, next request after 2026-12-12 12:00 UTC"),
     ],
 )  # fmt: skip
 def test_the_reason_gives_the_estimate_and_the_date(history, limits, reason: str) -> None:
-    assert of(history, **limits).why_not_due(KNOWN, None) == reason
+    assert of(history, **limits).why_not_due(KNOWN, None) == f"not due yet: {reason}"
 
 
 @pytest.mark.parametrize(
