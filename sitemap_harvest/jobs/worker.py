@@ -148,7 +148,8 @@ class Worker:
         if (theirs := await self._sites.agreed_lease(own)) != own:
             raise LeaseError(
                 f"the other workers of this queue have a lease of {theirs:g} seconds, and this one of {own:g}; start "
-                f"it with --lease {theirs:g}, or stop the others first"
+                f"it with --lease {theirs:g}, or stop the others first (those that were killed count for {theirs:g} "
+                "seconds)"
             )
 
     async def _beat(self) -> None:
@@ -250,6 +251,9 @@ class Worker:
         except JobFailedError as error:
             reason = error.reason
         await self._sites.record_part(part, context.job, counts, reason)
+        words = f"{counts['rows']:,} rows of {counted(counts['sites'], 'site')}" if counts else visible(str(reason))
+        level = logging.INFO if counts else logging.WARNING
+        logger.log(level, "%s, part %d of %d: %s", values["table"], values["number"] + 1, values["parts"], words)
 
     async def _run(self, job: Job, target: Callable[..., Any], *args: Any) -> Any:
         """Return the result of *target* in a process for *job*.

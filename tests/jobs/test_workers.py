@@ -195,7 +195,7 @@ def test_a_worker_with_another_lease_than_the_others_takes_no_jobs(machine):
         with machine.worker(*PATIENT):
             wait_until(machine.running)
             _, log = machine.jobs("work", "--lease", "5", code=2)
-    assert "have a lease of 30 seconds, and this one of 5; start it with --lease 30, or stop the others first" in log
+    assert "have a lease of 30 seconds, and this one of 5; start it with --lease 30, or stop the others first (" in log
 
 
 def test_a_crawl_that_is_cancelled_is_stopped(machine):
