@@ -96,7 +96,7 @@ class Worker:
         self._app = procrastinate.App(connector=connector)
         self._manager = self._app.job_manager = HeldJobManager(connector, self._processes.renew)
         self._sites = SiteJobs(self._manager)
-        self._worker = ProcrastinateWorker(
+        self._worker = _SignalledWorker(
             self._app, queues=[QUEUE], concurrency=options.concurrency, listen_notify=False, delete_jobs="always",
             fetch_job_polling_interval=_TURN_SECONDS, abort_job_polling_interval=_TURN_SECONDS,
             shutdown_graceful_timeout=options.grace, update_heartbeat_interval=_FORGOTTEN_SECONDS,
@@ -122,7 +122,7 @@ class Worker:
         await self._check_lease()
         tasks = [asyncio.create_task(self._take_turns()), asyncio.create_task(self._beat())]
         for task in tasks:
-            task.add_done_callback(lambda _: self._worker.stop())  # type: ignore[no-untyped-call]  # procrastinate's
+            task.add_done_callback(lambda _: self._worker.end())
         try:
             await self._worker.run()  # type: ignore[no-untyped-call]  # procrastinate's
         finally:
@@ -271,6 +271,20 @@ class Worker:
         except (OSError, EOFError) as error:  # EOFError: the process that forks was killed
             words = f"its process cannot be started: {error}"
             raise JobFailedError(FailureKind.CRASHED, words) from error
+
+
+class _SignalledWorker(ProcrastinateWorker):
+    """Says at a signal that it ends soon: until its jobs have ended, nothing else would show that it was received."""
+
+    def stop(self) -> None:
+        """End because of a signal."""
+        seconds = self.shutdown_graceful_timeout
+        logger.info("The worker was stopped; it ends when its jobs have ended, or after %.0f s", seconds)
+        self.end()
+
+    def end(self) -> None:
+        """End when all running jobs have ended."""
+        super().stop()  # type: ignore[no-untyped-call]  # procrastinate's
 
 
 class _Requeue(BaseRetryStrategy):

@@ -143,7 +143,8 @@ def test_two_workers_store_what_one_crawl_stores(tmp_path, kind, request):
             machine.jobs("submit", "sites.txt")
             with machine.worker("--until-idle") as one, machine.worker("--until-idle") as other:
                 logs = ended(one) + ended(other)
-            assert all(logs.count(f"{site}: found: ") == 1 for site in network.sites)
+                assert "was stopped" not in logs
+        assert all(logs.count(f"{site}: found: ") == 1 for site in network.sites)
         assert {len(crawls) for crawls in network.requests.values()} == {2}
         assert network.overlapping() == {}
         for version in range(2):
@@ -163,7 +164,8 @@ def test_a_worker_that_is_stopped_requeues_unfinished_jobs(machine):
         with machine.worker(*PATIENT) as worker:
             wait_until(lambda: machine.running() == 2)
             worker.send_signal(signal.SIGTERM)
-            ended(worker)  # after 30 seconds
+            log = ended(worker)  # after 30 seconds
+        assert "The worker was stopped; it ends when its jobs have ended, or after 30 s" in log
         assert machine.recorded("result, reason, failures") == [(None, None, {})] * 3
         states = "SELECT status::text, attempts, worker_id FROM procrastinate_jobs ORDER BY id"
         assert machine.sql(states) == [("todo", 1, None), ("todo", 1, None), ("todo", 0, None)]
