@@ -11,7 +11,6 @@ import importlib
 import itertools
 import pkgutil
 import re
-import time
 from pathlib import Path
 from re import _parser  # type: ignore[attr-defined]  # re has no public parser of patterns
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +20,7 @@ import pytest
 import sitemap_harvest.formats
 import sitemap_harvest.urls
 from sitemap_harvest.formats.html import headings, page
+from tests.machine import processor_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -124,9 +124,7 @@ def _runner(used: Used) -> Callable[[Any], object]:
 
 
 def _seconds(run: Callable[[Any], object], text: Any) -> float:
-    started = time.process_time()
-    run(text)
-    return time.process_time() - started
+    return processor_seconds(lambda: run(text))
 
 
 def _texts(pattern: re.Pattern[Any], *, most: int) -> Iterator[tuple[str, str, str]]:
