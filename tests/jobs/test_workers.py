@@ -143,8 +143,8 @@ def test_two_workers_store_what_one_crawl_stores(tmp_path, kind, request):
             machine.jobs("submit", "sites.txt")
             with machine.worker("--until-idle") as one, machine.worker("--until-idle") as other:
                 logs = ended(one) + ended(other)
-                assert "was stopped" not in logs
-        assert all(logs.count(f"{site}: found: ") == 1 for site in network.sites)
+            assert "was stopped" not in logs
+            assert all(logs.count(f"{site}: found: ") == 1 for site in network.sites)
         assert {len(crawls) for crawls in network.requests.values()} == {2}
         assert network.overlapping() == {}
         for version in range(2):
@@ -155,7 +155,7 @@ def test_two_workers_store_what_one_crawl_stores(tmp_path, kind, request):
     found = names(machine.store, network.sites)
     assert all(len({*jobs}) == 2 for jobs in found.values())
     assert all(job.startswith(f"{owners[site]}/") for site, jobs in found.items() for job in jobs)
-    assert {*machine.recorded("result, crawls, job, due_at")} == {("found", 2, None, None)}
+    assert {*machine.recorded("result, crawls, failures = '{}', job, due_at")} == {("found", 2, True, None, None)}
 
 
 def test_a_worker_that_is_stopped_requeues_unfinished_jobs(machine):
