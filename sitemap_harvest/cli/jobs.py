@@ -46,7 +46,7 @@ EPILOG = "\n".join(
         ),
         (
             "Exit codes: 0 success; 2 wrong usage, or the queue cannot be reached; 4 a part could not be written or "
-            "compacted, or a TARGET is not in the queue; 130 interrupted."
+            "compacted, a TARGET is not in the queue, or a line of a file is not a site; 130 interrupted."
         ),
     ]
 )
