@@ -98,6 +98,11 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
         pytest.param(SITEMAP, b"<sitemapindex><sitemap><loc> hs://</loc></sitemap>", id="no-host"),
         pytest.param(SITEMAP, b"<urlset><url><loc>:/.?</xml >></", id="end-tag-in-a-loc-that-is-cut"),
         pytest.param(LIST, b"https://exam\x0bple.com/a\nhttps://e", id="control-character-in-a-host"),
+        pytest.param(
+            SITEMAP,
+            b"<urlset><url><loc>http<://a.example/<?x <loc> ?>b</loc></url></urlset>",
+            id="less-than-and-an-instruction-in-a-loc",
+        ),
     ],
 )
 def test_finds_are_read_alike_in_any_blocks_and_compression(url: str, body: bytes) -> None:
