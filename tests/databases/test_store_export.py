@@ -97,6 +97,17 @@ def add_problems(making: Making, site: str, *problems: Problem) -> None:
     making.commit(writer, [record])
 
 
+any_kind = pytest.mark.parametrize(
+    "any_uri",
+    [
+        "duckdb",
+        *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("sqlite", "delta")),
+        pytest.param("postgresql", marks=[pytest.mark.service, pytest.mark.deep]),
+    ],
+    indirect=True,
+)
+
+
 @pytest.fixture
 def making(tmp_path: Path) -> Making:
     """Return a store with the histories of two sites: one of five days, with removals, changes and problems."""
@@ -108,6 +119,7 @@ def making(tmp_path: Path) -> Making:
     return making
 
 
+@any_kind
 def test_tables_have_the_rows_of_queries(any_uri: str, making: Making) -> None:
     counts = export(any_uri, making.store)
     wanted = queried(making.store)
@@ -167,6 +179,7 @@ def test_a_full_export_replaces_rows(uri: str, making: Making) -> None:
     assert tables(uri) == queried(making.store)
 
 
+@any_kind
 def test_a_full_export_removes_rows_that_no_export_has_written(any_uri: str, making: Making) -> None:
     export(any_uri, making.store)
     schema = TABLES["urls"]

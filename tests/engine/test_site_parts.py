@@ -150,7 +150,7 @@ class Store:
         return contents(self.history)
 
 
-@pytest.fixture(params=["disk", "bucket"])
+@pytest.fixture(params=["disk", pytest.param("bucket", marks=pytest.mark.thorough)])
 def stores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Store, Store]:
     """Return two stores, for the same site read whole and in parts."""
     if request.param == "bucket":

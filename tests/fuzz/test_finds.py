@@ -18,7 +18,7 @@ FINDS = sorted((FIXTURES / "finds").glob("*"))
 DOCUMENTS = sorted(path for path in FIXTURES.rglob("*") if path.is_file() and path.suffix != ".jsonl")
 
 
-@pytest.mark.parametrize("find", FINDS, ids=lambda path: path.name)
+@pytest.mark.parametrize("find", some_quick(FINDS, every=2), ids=lambda path: path.name)
 def test_finds_of_fuzzing_stay_fixed(find) -> None:
     check(find.read_bytes())
 

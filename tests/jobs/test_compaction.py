@@ -14,6 +14,7 @@ from sitemap_harvest.jobs.compaction import compact_part
 from sitemap_harvest.jobs.parts import COMPACTION, Part, PartCounts
 from sitemap_harvest.snapshots.store import SiteLocks, Store, open_store
 from tests.jobs.test_parts import NEW, NOW, SITES, RefusingBucket, alone, fill
+from tests.rings import some_quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ def unused(_: float) -> None:
     raise AssertionError("it waits")
 
 
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("parts", some_quick([3, 1], every=2))
 def test_each_site_is_compacted_once_and_its_rows_stay(path: str, parts: int) -> None:
     before = tables(path)
     counts = [compact_part(part(path, number, parts), now=NOW, sleep=unused) for number in range(parts)]

@@ -26,6 +26,7 @@ from sitemap_harvest.snapshots.store import Store, open_store
 from sitemap_harvest.snapshots.store.storage import Folder
 from sitemap_harvest.snapshots.store.store import folders_of_part, site_in
 from tests import forked
+from tests.rings import some_quick
 from tests.services.object_store import BUCKET, object_store
 from tests.snapshots.store.making import BEGAN, Making
 from tests.snapshots.store.memory_bucket import MemoryBucket
@@ -109,14 +110,8 @@ def alone(table: str, store: str, first: int = -2) -> Rows:
     return found
 
 
-@pytest.mark.parametrize(
-    ("table", "parts"),
-    [
-        *product(("changes", "urls"), (1, 2, 7)),
-        ("findings", 2),
-        *(pytest.param("findings", parts, marks=pytest.mark.thorough) for parts in (1, 7)),
-    ],
-)
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("parts", some_quick([2, 1, 7], every=3))
 def test_the_parts_have_the_rows_of_all_sites(store: str, tmp_path: Path, table: str, parts: int) -> None:
     found = all_written(table, store, tmp_path, parts)
     assert found == alone(table, store)
@@ -132,9 +127,9 @@ def test_the_parts_have_the_rows_of_all_sites(store: str, tmp_path: Path, table:
         pytest.param(None, -2, id="the-run-before-the-last"),
         pytest.param("2026-11-01", 0, id="a-date"),
         pytest.param("2026-11-02T03:00:00Z", 1, id="a-timestamp"),
-        pytest.param("9d", 1, id="an-age"),
-        pytest.param("2026-11-09", -1, id="after-the-last-run"),
-        pytest.param("2020-01-01", 0, id="before-the-first-run"),
+        pytest.param("9d", 1, id="an-age", marks=pytest.mark.thorough),
+        pytest.param("2026-11-09", -1, id="after-the-last-run", marks=pytest.mark.thorough),
+        pytest.param("2020-01-01", 0, id="before-the-first-run", marks=pytest.mark.thorough),
     ],
 )
 def test_changes_are_those_of_each_run_since(store: str, tmp_path: Path, since: str | None, first: int) -> None:
