@@ -28,6 +28,14 @@ _ONE_BY_ONE = ("tests/docs/test_howtos.py", "tests/jobs/test_faults.py", "tests/
 """Files whose tests take long and share nothing."""
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting_for_the_disk():
+    """Do not sync files, which only matters after a power cut. Processes that tests start do sync them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Leave the tests marked deep to the thorough run, and those that start processes, except those marked quick.
