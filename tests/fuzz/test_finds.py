@@ -103,6 +103,11 @@ def test_finds_of_fuzzing_stay_fixed(find) -> None:
             b"<urlset><url><loc>http<://a.example/<?x <loc> ?>b</loc></url></urlset>",
             id="less-than-and-an-instruction-in-a-loc",
         ),
+        pytest.param(
+            SITEMAP,
+            b'<?xml version="1.0" encoding="gb2312"?><urlset><url><loc>/a</loc></url>\n\xa0 <url><loc>/b\1<',
+            id="bad-byte-that-is-a-space-between-entries",
+        ),
     ],
 )
 def test_finds_are_read_alike_in_any_blocks_and_compression(url: str, body: bytes) -> None:

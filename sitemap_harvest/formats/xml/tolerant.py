@@ -12,6 +12,7 @@ from sitemap_harvest.formats.xml.elements import Element, Namespaces, Tag, Token
 from sitemap_harvest.formats.xml.entries import ENTRIES, FIELDS, EntryReader
 from sitemap_harvest.formats.xml.extensions import is_extension
 from sitemap_harvest.formats.xml.tokens import Token, attributes
+from sitemap_harvest.urls import WHITESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +125,7 @@ class _Sitemap(TokenReader):
             self._note_once("xml/junk-after", token.line, text)
         elif text and not self._root_is_open:
             self._note_once("xml/junk-before", token.line, text)
-        elif text and not self._around and not self._is_stray:
+        elif text.strip(WHITESPACE) and not self._around and not self._is_stray:  # as the strict parser
             self._problems.add("xml/stray-text", line=token.line, excerpt=text)
             self._is_stray = True
 
